@@ -1,0 +1,22 @@
+# kvpagefs_layer(NAME SOURCES... PUBLIC_LAYERS ... LIBRARIES ...): one folder, one static library.
+#
+# Arrows point down only; tests/lint proves it on the includes.
+add_library(kvpagefs_flags INTERFACE)
+target_include_directories(kvpagefs_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(kvpagefs_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Werror
+  -fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(kvpagefs_flags INTERFACE -Wthread-safety)
+endif()
+target_link_libraries(kvpagefs_flags INTERFACE Threads::Threads)
+
+function(kvpagefs_layer name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LAYERS;LIBRARIES" ${ARGN})
+  add_library(kvpagefs_${name} STATIC ${arg_SOURCES})
+  target_link_libraries(kvpagefs_${name} PUBLIC kvpagefs_flags)
+  foreach(layer ${arg_LAYERS})
+    target_link_libraries(kvpagefs_${name} PUBLIC kvpagefs_${layer})
+  endforeach()
+  target_link_libraries(kvpagefs_${name} PUBLIC ${arg_LIBRARIES})
+endfunction()

@@ -1,0 +1,116 @@
+#include "fs/node.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/size.h"
+#include "fs/node_state.h"
+#include "fs/ops.h"
+#include "fs/sealing.h"
+
+namespace kvpagefs {
+namespace {
+
+constexpr size_t kEvictStepPages = 64;
+constexpr uint64_t kPrefaultStepBytes = uint64_t{4} << 20;
+constexpr int kPrefaultNice = 10;
+
+Ownership RootOwner() { return {geteuid(), getegid(), 0755}; }
+
+void StartKeeper(Node::State& node) {
+  Keeper::Work work;
+  work.evict_step = [&node] { return node.tier->EvictToLow(kEvictStepPages) > 0 && node.tier->AboveLow(); };
+  work.retry_waiters = [&node] { node.space.Retry(node.clock.MonotonicNs()); };
+  work.next_deadline_ns = [&node] { return node.space.NextDeadline(); };
+  work.now_ns = [&node] { return node.clock.MonotonicNs(); };
+  work.chore = [&node] {
+    for (const auto& file : node.retries.Expire(node.clock.MonotonicNs())) ReleaseHandle(node, file);
+  };
+  node.keeper.Start(std::move(work));
+}
+
+// Touches the segment at low priority, so that pages written soon after the start meet memory that is there.
+void StartPrefault(Node::State& node) {
+  if (!node.options.prefault) return;
+  node.prefaulter = std::thread([&node] {
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kPrefaultNice);
+    const Segment& segment = node.tier->segment();
+    for (uint64_t at = 0; at < segment.bytes() && !node.stopping.load(); at += kPrefaultStepBytes) {
+      const uint64_t bytes = std::min(kPrefaultStepBytes, segment.bytes() - at);
+      const Status status = segment.Prefault(at, bytes);
+      if (!status.ok()) {
+        node.log.Warning("the memory segment cannot be touched in advance: {}", status.error().Describe());
+        return;
+      }
+      node.prefaulted_bytes.fetch_add(bytes);
+    }
+  });
+}
+
+}  // namespace
+
+void Node::State::OnEvicted(std::span<const PageId> pages) {
+  for (const PageId page : pages) drafts.ForgetPage(page);
+  meta->DropPages(pages, [this](const Result<std::vector<NameRef>>& names) {
+    if (!names.ok()) return;
+    counters.Add(Counter::kNamesDropped, names->size());
+    notifier.Invalidate(*names);
+    for (const NameRef& name : *names) events.Add(clock.WallNs(), "evict", name, 0);
+  });
+}
+
+void Node::State::OnHighWatermark() { keeper.RequestEviction(); }
+
+void Node::State::OnSpaceFreed() { keeper.RequestRetry(); }
+
+Node::Node(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<Node>> Node::Create(const Options& options, Log log) {
+  auto state = std::make_unique<State>(options, log);
+  Segment::Options segment_options;
+  segment_options.bytes = options.memory_bytes;
+  segment_options.path = options.memory_path;
+  segment_options.huge_pages = options.huge_pages;
+  Result<Segment> segment = Segment::Map(segment_options);
+  if (!segment.ok()) return segment.error();
+
+  MemoryTier::Options tier_options;
+  tier_options.high_watermark = options.high_watermark;
+  tier_options.low_watermark = options.low_watermark;
+  tier_options.max_page_bytes = options.max_page_bytes;
+  auto tier = MemoryTier::Create(std::move(*segment), tier_options, &state->clock, state.get());
+  if (!tier.ok()) return tier.error();
+  state->tier = std::move(*tier);
+
+  EmbeddedMeta::Options meta_options;
+  meta_options.state_dir = options.state_dir;
+  meta_options.root_owner = RootOwner();
+  auto meta = EmbeddedMeta::Open(meta_options, &state->clock, log);
+  if (!meta.ok()) return meta.error();
+  state->meta = std::move(*meta);
+
+  const Segment& mapped = state->tier->segment();
+  log.Info("memory segment: {}, {}", FormatSize(mapped.bytes()), mapped.description());
+  state->start_wall_ns = state->clock.WallNs();
+  state->start_monotonic_ns = state->clock.MonotonicNs();
+  state->read_path.wanted = options.read_path;
+  StartKeeper(*state);
+  StartPrefault(*state);
+  return std::unique_ptr<Node>(new Node(std::move(state)));
+}
+
+// The session is gone by now: no request comes any more, and what the kernel still had open is closed here.
+Node::~Node() {
+  state_->stopping.store(true);
+  state_->notifier.Stop();
+  state_->keeper.Stop();
+  if (state_->prefaulter.joinable()) state_->prefaulter.join();
+  for (FileHandle* handle : state_->file_handles.TakeAll()) CloseHandle(*state_, handle);
+  for (DirHandle* handle : state_->dir_handles.TakeAll()) delete handle;
+  for (const auto& file : state_->retries.Expire(INT64_MAX)) ReleaseHandle(*state_, file);
+}
+
+}  // namespace kvpagefs

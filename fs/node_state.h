@@ -1,0 +1,67 @@
+// What a node is made of. Private to fs/.
+//
+// Lock order: DraftFile::mutex, then DraftTable, RetryTable, OpenPages, LiveHandles, SpaceWaiters, Keeper,
+// KernelNotifier, EventLog (leaves among each other), then the locks inside EmbeddedMeta and MemoryTier. Completions
+// and Listener calls arrive without locks.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fs/counters.h"
+#include "fs/draft_table.h"
+#include "fs/event_log.h"
+#include "fs/handles.h"
+#include "fs/keeper.h"
+#include "fs/kernel_notifier.h"
+#include "fs/live_handles.h"
+#include "fs/node.h"
+#include "fs/open_pages.h"
+#include "fs/options.h"
+#include "fs/read_path.h"
+#include "fs/retry_table.h"
+#include "fs/space_waiters.h"
+#include "meta/embedded_meta.h"
+#include "spill/memory_tier.h"
+
+namespace kvpagefs {
+
+struct Node::State final : MemoryTier::Listener {
+  State(Options node_options, Log node_log) : options(std::move(node_options)), log(std::move(node_log)) {}
+
+  // MemoryTier::Listener
+  void OnEvicted(std::span<const PageId> pages) override;
+  void OnHighWatermark() override;
+  void OnSpaceFreed() override;
+
+  const Options options;
+  const Log log;
+  SystemClock clock;
+  Counters counters;
+  EventLog events;
+  std::unique_ptr<EmbeddedMeta> meta;
+  std::unique_ptr<MemoryTier> tier;
+  OpenPages open_pages;
+  LiveHandles<FileHandle> file_handles;
+  LiveHandles<DirHandle> dir_handles;
+  DraftTable drafts;
+  RetryTable retries;
+  SpaceWaiters space{&counters};
+  KernelNotifier notifier{&counters};
+  ReadPathChoice read_path;
+  std::atomic<uint64_t> next_ticket{1};
+  std::atomic<uint64_t> prefaulted_bytes{0};
+  std::atomic<bool> handshake_done{false};  // FUSE INIT was answered
+  std::atomic<bool> stopping{false};
+  int64_t start_wall_ns = 0;
+  int64_t start_monotonic_ns = 0;
+  Keeper keeper;
+  std::thread prefaulter;
+};
+
+}  // namespace kvpagefs

@@ -1,0 +1,101 @@
+#include "fs/ops.h"
+#include "fs/process_identity.h"
+#include "fs/sealing.h"
+
+namespace kvpagefs {
+namespace {
+
+// Takes the handle's changes as flushed; true when that was the file's last unflushed handle.
+bool MarkFlushed(FileHandle* handle) {
+  DraftFile& file = *handle->file;
+  MutexLock lock(file.mutex);
+  if (!handle->flushed) {
+    handle->flushed = true;
+    --file.unflushed;
+  }
+  return file.unflushed == 0;
+}
+
+enum class Closing : uint8_t { kFinished, kKilled, kInherited };
+
+// What a close by this thread says about the file.
+Closing ClosingBy(const DraftTable::File& file, uint32_t tid) {
+  MutexLock lock(file->mutex);
+  if (file->draft == nullptr || !file->linked) return Closing::kFinished;
+  if (!IsWriterLocked(file, tid)) return Closing::kInherited;
+  return KilledBySignal(tid) ? Closing::kKilled : Closing::kFinished;
+}
+
+void Abandon(Node::State& node, const DraftTable::File& file) {
+  NameRef name;
+  uint64_t bytes = 0;
+  {
+    MutexLock lock(file->mutex);
+    name = file->name;
+    bytes = file->BytesLocked();
+  }
+  DropFile(node, file);
+  node.counters.Add(Counter::kAbandonedDrafts);
+  node.events.Add(node.clock.WallNs(), "abandon", name, bytes);
+}
+
+}  // namespace
+
+void OpFlush(fuse_req_t req, fuse_ino_t, fuse_file_info* fi) {
+  Node::State& node = NodeOf(req);
+  FileHandle* handle = HandleOf(fi);
+  if (handle->file == nullptr || !handle->seals) {
+    fuse_reply_err(req, 0);
+    return;
+  }
+  const DraftTable::File file = handle->file;
+  const Closing closing = ClosingBy(file, TidOf(req));
+  // The kernel closes the files of a killed process too, but what it wrote is not a page.
+  if (closing == Closing::kKilled) Abandon(node, file);
+  if (closing != Closing::kFinished) {
+    fuse_reply_err(req, 0);
+    return;
+  }
+  if (!MarkFlushed(handle)) {
+    fuse_reply_err(req, 0);
+    return;
+  }
+  SealFile(node, file, [req](const Status& status) { ReplyStatus(req, status); });
+}
+
+void OpRelease(fuse_req_t req, fuse_ino_t, fuse_file_info* fi) {
+  Node::State& node = NodeOf(req);
+  std::unique_ptr<FileHandle> handle(HandleOf(fi));
+  if (handle->hold) {
+    node.open_pages.Remove(handle->page.id);
+    handle.reset();
+  } else if (handle->file != nullptr) {
+    const DraftTable::File file = handle->file;
+    // Bytes stored through a mapping arrive after the last close.
+    if (handle->writable && MarkFlushed(handle.get())) {
+      SealFile(node, file, [&node, file](const Status& status) {
+        if (!status.ok())
+          node.log.Warning("a page could not be sealed behind its close: {}", status.error().Describe());
+        ReleaseHandle(node, file);
+      });
+    } else {
+      ReleaseHandle(node, file);
+    }
+  }
+  fuse_reply_err(req, 0);
+}
+
+void OpFsync(fuse_req_t req, fuse_ino_t, int, fuse_file_info* fi) {
+  Node::State& node = NodeOf(req);
+  FileHandle* handle = HandleOf(fi);
+  const auto reply = [req, &node](const Status& status) {
+    if (!status.ok()) return ReplyError(req, status.code());
+    if (node.options.fsync_refuses) return ReplyError(req, ErrorCode::kUnavailable);
+    fuse_reply_err(req, 0);
+  };
+  if (handle->file == nullptr || !handle->seals) return reply(Status());
+  (void)MarkFlushed(handle);
+  SealFile(node, handle->file, reply);
+}
+
+}  // namespace kvpagefs

@@ -1,0 +1,121 @@
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "fs/ops.h"
+#include "fs/virtual_files.h"
+
+namespace kvpagefs {
+namespace {
+
+void ReplyVirtualEntry(fuse_req_t req, uint64_t node_id) {
+  const Node::State& node = NodeOf(req);
+  fuse_entry_param entry{};
+  entry.ino = node_id;
+  entry.generation = 1;
+  entry.attr = VirtualStat(node, node_id);
+  entry.attr_timeout = entry.entry_timeout = KernelTimeout(node);
+  fuse_reply_entry(req, &entry);
+}
+
+// True when it replied.
+bool LookupVirtual(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  if (IsVirtualName(parent, name)) {
+    ReplyVirtualEntry(req, kVirtualDirNode);
+    return true;
+  }
+  if (parent != kVirtualDirNode) return false;
+  const VirtualFile* file = FindVirtualFile(std::string_view(name));
+  if (file == nullptr) {
+    ReplyError(req, ErrorCode::kNotFound);
+  } else {
+    ReplyVirtualEntry(req, file->node_id);
+  }
+  return true;
+}
+
+// What the caller's process is writing under that name comes before what everybody sees.
+DraftTable::File FindOwnDraft(Node::State& node, NameView name, uint32_t tid) {
+  if (node.retries.any()) {
+    if (DraftTable::File file = node.retries.WriteExpected(tid, name)) return file;
+  }
+  return node.drafts.FindShown(name, tid);
+}
+
+void ReplyDraftEntry(fuse_req_t req, const DraftTable::File& file) {
+  const fuse_entry_param entry = DraftEntry(file);
+  fuse_reply_entry(req, &entry);
+}
+
+void ReplyPageEntry(fuse_req_t req, const PageInfo& page) {
+  Node::State& node = NodeOf(req);
+  const fuse_entry_param entry = PageEntry(node, page);
+  if (fuse_reply_entry(req, &entry) == -ENOENT) node.drafts.Forget(entry.ino, 1);
+}
+
+// The look-up after ESTALE, which the thread was promised to be able to use.
+void ReplyExpectedEntry(fuse_req_t req, const NameRef& name, const PageInfo& page, RetryTable::Purpose purpose) {
+  Node::State& node = NodeOf(req);
+  const uint32_t tid = TidOf(req);
+  if (purpose == RetryTable::Purpose::kRead) {
+    Result<PageHold> hold = node.tier->Hold(page.id, MemoryTier::Touch::kNone);
+    if (hold.ok()) node.retries.Grant(tid, {std::move(*hold), page});
+    return ReplyPageEntry(req, page);
+  }
+  node.meta->GetXattrs(page.id.value, [req, name, page, tid](const Result<Xattrs>& xattrs) {
+    NodeOf(req).retries.Fulfil(tid);
+    const DraftTable::File file = PromiseDraft(req, page, name, xattrs.ok() ? *xattrs : Xattrs());
+    if (file == nullptr) return ReplyError(req, ErrorCode::kNotFound);
+    ReplyDraftEntry(req, file);
+  });
+}
+
+void ReplyFoundEntry(fuse_req_t req, const NameRef& name, const EntryInfo& found) {
+  Node::State& node = NodeOf(req);
+  node.counters.Add(Counter::kLookupHits);
+  if (const auto* dir = std::get_if<DirInfo>(&found)) {
+    const fuse_entry_param entry = DirEntry(node, *dir);
+    fuse_reply_entry(req, &entry);
+    return;
+  }
+  const PageInfo& page = std::get<PageInfo>(found);
+  if (node.retries.any()) {
+    if (const auto purpose = node.retries.Expected(TidOf(req))) return ReplyExpectedEntry(req, name, page, *purpose);
+  }
+  ReplyPageEntry(req, page);
+}
+
+}  // namespace
+
+void OpLookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  Node::State& node = NodeOf(req);
+  node.counters.Add(Counter::kLookups);
+  if (LookupVirtual(req, parent, name)) return;
+  const NameView view{DirId{parent}, name};
+  if (const DraftTable::File file = FindOwnDraft(node, view, TidOf(req))) {
+    node.counters.Add(Counter::kLookupHits);
+    if (node.retries.any()) node.retries.Fulfil(TidOf(req));
+    return ReplyDraftEntry(req, file);
+  }
+  node.meta->Lookup(view, [req, target = NameRef{view.parent, name}](const Result<EntryInfo>& found) {
+    if (found.ok()) {
+      ReplyFoundEntry(req, target, *found);
+    } else {
+      if (NodeOf(req).retries.any()) NodeOf(req).retries.Fulfil(TidOf(req));
+      ReplyError(req, found.code());
+    }
+  });
+}
+
+void OpForget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup) {
+  NodeOf(req).drafts.Forget(ino, nlookup);
+  fuse_reply_none(req);
+}
+
+void OpForgetMulti(fuse_req_t req, size_t count, fuse_forget_data* forgets) {
+  DraftTable& drafts = NodeOf(req).drafts;
+  for (size_t i = 0; i < count; ++i) drafts.Forget(forgets[i].ino, forgets[i].nlookup);
+  fuse_reply_none(req);
+}
+
+}  // namespace kvpagefs

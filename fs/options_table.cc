@@ -1,0 +1,196 @@
+#include "fs/options_table.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "fs/machine.h"
+#include "fs/option_values.h"
+
+namespace kvpagefs {
+namespace {
+
+constexpr uint64_t kKiB = 1024;
+constexpr uint64_t kMiB = kKiB * 1024;
+constexpr uint64_t kGiB = kMiB * 1024;
+constexpr uint64_t kTiB = kGiB * 1024;
+constexpr size_t kMaxNodeNameBytes = 64;
+constexpr uint32_t kMaxThreads = 256;
+
+template <class T>
+Status Store(Result<T> parsed, T* field) {
+  if (!parsed.ok()) return parsed.error();
+  *field = *std::move(parsed);
+  return {};
+}
+
+Status StorePath(std::string_view text, std::string* field) {
+  const bool has_control =
+      std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
+  if (has_control || (!text.empty() && text.back() == ' ')) {
+    return Error(ErrorCode::kInvalid,
+                 fmt::format("path '{}' has a control character or ends in a blank: choose another path", text));
+  }
+  *field = AbsolutePath(text);
+  return {};
+}
+
+Status StoreNodeName(std::string_view text, std::string* field) {
+  const bool good_letters = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
+  });
+  if (text.empty() || text.size() > kMaxNodeNameBytes || !good_letters) {
+    return Error(
+        ErrorCode::kInvalid,
+        fmt::format("'{}' is not a node name: use 1 to {} letters, digits, '.', '-' or '_'", text, kMaxNodeNameBytes));
+  }
+  *field = text;
+  return {};
+}
+
+template <class Enum>
+Status StoreWord(std::string_view text, std::initializer_list<std::string_view> words, Enum* field) {
+  const Result<size_t> index = ParseWord(text, words);
+  if (!index.ok()) return index.error();
+  *field = static_cast<Enum>(*index);
+  return {};
+}
+
+std::string YesNo(bool value) { return value ? "yes" : "no"; }
+
+using Kind = OptionRow::Kind;
+using Text = std::string_view;
+
+constexpr std::array kTable = {
+    OptionRow{
+        "memory", Kind::kValue, "SIZE", "an eighth of the machine's memory, from 256MiB to 4GiB",
+        "size of the memory tier",
+        [](Text text, Options* to) { return Store(ParseSizeIn(text, {4 * kMiB, 1024 * kTiB}), &to->memory_bytes); },
+        [](const Options& from) { return ExactSize(from.memory_bytes); }},
+    OptionRow{"memory-path", Kind::kValue, "PATH", "anonymous memory",
+              "keep the memory tier in this file or DAX device, such as /dev/dax0.0",
+              [](Text text, Options* to) { return StorePath(text, &to->memory_path); },
+              [](const Options& from) { return from.memory_path; }},
+    OptionRow{"huge-pages", Kind::kValue, "auto|on|off", "auto",
+              "2 MiB pages for the memory tier: auto takes them when free",
+              [](Text text, Options* to) { return StoreWord(text, {"auto", "on", "off"}, &to->huge_pages); },
+              [](const Options& from) -> std::string {
+                return from.huge_pages == HugePages::kAuto ? "auto" : from.huge_pages == HugePages::kOn ? "on" : "off";
+              }},
+    OptionRow{"prefault", Kind::kYesNo, "yes|no", "yes",
+              "touch the whole memory tier in the background after the start",
+              [](Text text, Options* to) { return Store(ParseYesNo(text), &to->prefault); },
+              [](const Options& from) { return YesNo(from.prefault); }},
+    OptionRow{"high-watermark", Kind::kValue, "PERCENT", "95",
+              "eviction starts when this much of the memory tier is used",
+              [](Text text, Options* to) { return Store(ParsePercent(text), &to->high_watermark); },
+              [](const Options& from) { return ExactPercent(from.high_watermark); }},
+    OptionRow{"low-watermark", Kind::kValue, "PERCENT", "90", "eviction stops when no more than this is used",
+              [](Text text, Options* to) { return Store(ParsePercent(text), &to->low_watermark); },
+              [](const Options& from) { return ExactPercent(from.low_watermark); }},
+    OptionRow{"max-page", Kind::kValue, "SIZE", "256MiB", "largest page; a larger file is refused with EFBIG",
+              [](Text text, Options* to) { return Store(ParseSizeIn(text, {4 * kKiB, kTiB}), &to->max_page_bytes); },
+              [](const Options& from) { return ExactSize(from.max_page_bytes); }},
+    OptionRow{"space-wait", Kind::kValue, "TIME", "500ms", "how long a write waits for pages in use before ENOSPC",
+              [](Text text, Options* to) { return Store(ParseTime(text, {0, 999}), &to->space_wait_ms); },
+              [](const Options& from) { return ExactTime(from.space_wait_ms); }},
+    OptionRow{"state-dir", Kind::kValue, "DIR", "none: names are kept in memory only",
+              "keep the names in this directory",
+              [](Text text, Options* to) { return StorePath(text, &to->state_dir); },
+              [](const Options& from) { return from.state_dir; }},
+    OptionRow{"node-name", Kind::kValue, "NAME", "the host's name", "what this node is called in status and attributes",
+              [](Text text, Options* to) { return StoreNodeName(text, &to->node_name); },
+              [](const Options& from) { return from.node_name; }},
+    OptionRow{"attr-timeout", Kind::kValue, "TIME", "1s",
+              "how long the kernel may answer stat and lookup from its caches",
+              [](Text text, Options* to) { return Store(ParseTime(text, {0, 3'600'000}), &to->attr_timeout_ms); },
+              [](const Options& from) { return ExactTime(from.attr_timeout_ms); }},
+    OptionRow{"readahead", Kind::kValue, "SIZE", "1MiB", "how far the kernel reads ahead through its page cache",
+              [](Text text, Options* to) { return Store(ParseSizeIn(text, {0, 64 * kMiB}), &to->readahead_bytes); },
+              [](const Options& from) { return ExactSize(from.readahead_bytes); }},
+    OptionRow{"read-path", Kind::kValue, "auto|page-cache|direct", "auto", "how reads of sealed pages pass the kernel",
+              [](Text text, Options* to) { return StoreWord(text, {"auto", "page-cache", "direct"}, &to->read_path); },
+              [](const Options& from) -> std::string {
+                return from.read_path == ReadPath::kAuto        ? "auto"
+                       : from.read_path == ReadPath::kPageCache ? "page-cache"
+                                                                : "direct";
+              }},
+    OptionRow{"threads", Kind::kValue, "N", "0: one a core, at least 2", "threads that answer the kernel",
+              [](Text text, Options* to) { return Store(ParseCount(text, kMaxThreads), &to->threads); },
+              [](const Options& from) { return fmt::format("{}", from.threads); }},
+    OptionRow{"fsync-without-ssd", Kind::kValue, "success|eio", "success",
+              "what fsync answers, as there is no SSD tier",
+              [](Text text, Options* to) { return StoreWord(text, {"success", "eio"}, &to->fsync_refuses); },
+              [](const Options& from) -> std::string { return from.fsync_refuses ? "eio" : "success"; }},
+    OptionRow{"allow-other", Kind::kFlag, "", "no", "let other users use the mount (also -o allow_other)",
+              [](Text text, Options* to) { return Store(ParseYesNo(text), &to->allow_other); },
+              [](const Options& from) { return YesNo(from.allow_other); }},
+    OptionRow{"default-permissions", Kind::kFlag, "", "no",
+              "enforce modes and owners between users (also -o default_permissions)",
+              [](Text text, Options* to) { return Store(ParseYesNo(text), &to->default_permissions); },
+              [](const Options& from) { return YesNo(from.default_permissions); }},
+    OptionRow{"log-level", Kind::kValue, "debug|info|warning|error|off", "info", "least level that is logged",
+              [](Text text, Options* to) { return Store(Log::ParseLevel(text), &to->log_level); },
+              [](const Options& from) -> std::string {
+                constexpr std::array kWords = {"debug", "info", "warning", "error", "off"};
+                return kWords[static_cast<size_t>(from.log_level)];
+              }},
+    OptionRow{"log-file", Kind::kValue, "FILE", "standard error with -f, else syslog", "append the log to this file",
+              [](Text text, Options* to) { return StorePath(text, &to->log_file); },
+              [](const Options& from) { return from.log_file; }},
+};
+
+}  // namespace
+
+std::span<const OptionRow> OptionTable() { return kTable; }
+
+const OptionRow* FindOption(std::string_view name) {
+  std::string spelled(name);
+  std::replace(spelled.begin(), spelled.end(), '_', '-');
+  const auto row = std::find_if(kTable.begin(), kTable.end(), [&](const OptionRow& r) { return r.name == spelled; });
+  return row == kTable.end() ? nullptr : &*row;
+}
+
+std::string EnvironmentName(std::string_view option_name) {
+  std::string name = "KVPAGEFS_";
+  for (const char c : option_name) {
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+Options DefaultOptions() {
+  Options options;
+  options.memory_bytes = std::clamp(MachineMemoryBytes() / 8, 256 * kMiB, 4 * kGiB) / (2 * kMiB) * (2 * kMiB);
+  options.node_name = HostName().substr(0, kMaxNodeNameBytes);
+  return options;
+}
+
+Status CheckTogether(const Options& options) {
+  if (options.low_watermark >= options.high_watermark) {
+    return Error(ErrorCode::kInvalid,
+                 fmt::format("low-watermark {} is not below high-watermark {}: choose a smaller --low-watermark",
+                             ExactPercent(options.low_watermark), ExactPercent(options.high_watermark)));
+  }
+  const uint64_t machine_bytes = MachineMemoryBytes();
+  if (options.memory_path.empty() && options.memory_bytes > machine_bytes) {
+    return Error(ErrorCode::kInvalid,
+                 fmt::format("memory '{}' is more than the machine has ({}MiB): choose a smaller --memory",
+                             ExactSize(options.memory_bytes), machine_bytes / kMiB));
+  }
+  return {};
+}
+
+std::string AbsolutePath(std::string_view path) {
+  if (path.empty()) return {};
+  std::error_code error;
+  std::string absolute = std::filesystem::absolute(path, error).string();
+  // The current directory is gone: what follows fails with the path as it was given.
+  if (error) absolute = path;
+  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
+  return absolute;
+}
+
+}  // namespace kvpagefs

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# clang-format and clang-tidy over the sources. Usage: scripts/ci/lint.sh [--format-only | --tidy-only]
+set -euo pipefail
+# shellcheck source=scripts/ci/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+version=$(clang_version)
+
+check_format() {
+  need "clang-format-$version"
+  echo "clang-format-$version"
+  find "$top"/{base,spill,meta,net,fs,tools,tests} \( -name '*.h' -o -name '*.cc' \) -print0 2>/dev/null |
+    xargs -0 "clang-format-$version" --dry-run --Werror
+}
+
+# All sources but the tests, whose macros expand to what the checks forbid.
+check_tidy() {
+  need "clang-tidy-$version" "run-clang-tidy-$version" "clang++-$version"
+  echo "clang-tidy-$version"
+  (cd "$top" && cmake --preset clang -DCMAKE_CXX_COMPILER="clang++-$version" -DKVPAGEFS_TESTS=OFF) >/dev/null
+  local output status=0
+  output=$("run-clang-tidy-$version" -p "$top/build-clang" -j "$(nproc)" -quiet "^$top/(base|spill|meta|net|fs|tools)/" \
+    2>/dev/null) || status=$?
+  # Only findings: not the command line of every file.
+  grep -vE '^\[ *[0-9]+/[0-9]+\]|^clang-tidy-|^$' <<<"$output" || true
+  return "$status"
+}
+
+main() {
+  local status=0
+  case "${1:-}" in
+    --format-only) check_format ;;
+    --tidy-only) check_tidy ;;
+    "")
+      (check_format) || status=$?
+      (check_tidy) || status=$?
+      return "$status"
+      ;;
+    *) echo "lint.sh: unknown argument '$1'" >&2; return 2 ;;
+  esac
+}
+
+main "$@"
