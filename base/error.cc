@@ -34,6 +34,9 @@ constexpr Row kRows[] = {
     {ErrorCode::kTooBigAttribute, ENOSPC, "attributes above their limit"},
     {ErrorCode::kLost, EIO, "lost bytes"},
     {ErrorCode::kUnavailable, EIO, "unavailable"},
+    {ErrorCode::kWouldBlock, EAGAIN, "would have to wait"},
+    {ErrorCode::kNoLocks, ENOLCK, "no locks left"},
+    {ErrorCode::kDeadlock, EDEADLK, "would wait for itself"},
 };
 
 constexpr bool RowsInOrder() {

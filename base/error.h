@@ -31,6 +31,9 @@ enum class ErrorCode : uint8_t {
   kTooBigAttribute,  // extended attributes above their limit
   kLost,             // this node lost bytes that it had accepted
   kUnavailable,      // something outside (disk, device, library) refused
+  kWouldBlock,       // somebody else holds the lock
+  kNoLocks,          // the lock table is full or closing
+  kDeadlock,         // waiting for the lock would never end
 };
 
 // The errno a file operation answers with.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,9 @@ struct FileHandle {
   PageInfo page;
   DraftTable::File file;  // ... or a file that is being written ...
   bool writable = false;
-  bool seals = false;   // closing it may seal: it can write, or it created the file
-  bool flushed = true;  // guarded by file->mutex: nothing written since the last FLUSH
-  std::string text;     // ... or a virtual file
+  bool seals = false;                       // closing it may seal: it can write, or it created the file
+  bool flushed = true;                      // guarded by file->mutex: nothing written since the last FLUSH
+  std::shared_ptr<const std::string> text;  // ... or a virtual file
 };
 
 // What fi->fh points to for directories; deleted by RELEASEDIR, or at the end of the session.

@@ -5,6 +5,7 @@
 namespace kvpagefs {
 namespace {
 
+constexpr size_t kDeviceField = 2;
 constexpr size_t kMountPointField = 4;
 constexpr size_t kFirstOptionalField = 6;
 constexpr std::string_view kSeparator = "-";
@@ -46,7 +47,8 @@ std::vector<MountEntry> ParseMountInfo(std::string_view text) {
     // Any number of optional fields, then "-", the type and the source.
     const auto separator = std::find(fields.begin() + kFirstOptionalField, fields.end(), kSeparator);
     if (fields.end() - separator < 3) continue;
-    mounts.push_back({Unescape(fields[kMountPointField]), Unescape(separator[1]), Unescape(separator[2])});
+    mounts.push_back({Unescape(fields[kMountPointField]), Unescape(separator[1]), Unescape(separator[2]),
+                      std::string(fields[kDeviceField])});
   }
   return mounts;
 }

@@ -13,6 +13,7 @@ struct MountEntry {
   std::string mount_point;
   std::string type;    // "ext4", "fuse.kvpagefs"
   std::string source;  // "standalone", "/dev/vda1"
+  std::string device;  // "major:minor"
 };
 
 // In the order of the text: of several mounts at one place the last one is on top. Lines that do not have the form

@@ -102,15 +102,16 @@ Result<std::unique_ptr<Node>> Node::Create(const Options& options, Log log) {
   return std::unique_ptr<Node>(new Node(std::move(state)));
 }
 
-// The session is gone by now: no request comes any more, and what the kernel still had open is closed here.
-Node::~Node() {
-  state_->stopping.store(true);
-  state_->notifier.Stop();
-  state_->keeper.Stop();
-  if (state_->prefaulter.joinable()) state_->prefaulter.join();
+void Node::EndSession() {
   for (FileHandle* handle : state_->file_handles.TakeAll()) CloseHandle(*state_, handle);
   for (DirHandle* handle : state_->dir_handles.TakeAll()) delete handle;
   for (const auto& file : state_->retries.Expire(INT64_MAX)) ReleaseHandle(*state_, file);
+}
+
+Node::~Node() {
+  state_->stopping.store(true);
+  state_->keeper.Stop();
+  if (state_->prefaulter.joinable()) state_->prefaulter.join();
 }
 
 }  // namespace kvpagefs

@@ -1,6 +1,6 @@
 // What a node is made of. Private to fs/.
 //
-// Lock order: DraftFile::mutex, then DraftTable, RetryTable, OpenPages, LiveHandles, SpaceWaiters, Keeper,
+// Lock order: DraftFile::mutex, then DraftTable, RetryTable, OpenPages, LiveHandles, SpaceWaiters, LockTable, Keeper,
 // KernelNotifier, EventLog (leaves among each other), then the locks inside EmbeddedMeta and MemoryTier. Completions
 // and Listener calls arrive without locks.
 #pragma once
@@ -20,6 +20,7 @@
 #include "fs/keeper.h"
 #include "fs/kernel_notifier.h"
 #include "fs/live_handles.h"
+#include "fs/lock_table.h"
 #include "fs/node.h"
 #include "fs/open_pages.h"
 #include "fs/options.h"
@@ -52,6 +53,7 @@ struct Node::State final : MemoryTier::Listener {
   DraftTable drafts;
   RetryTable retries;
   SpaceWaiters space{&counters};
+  LockTable locks;
   KernelNotifier notifier{&counters};
   ReadPathChoice read_path;
   std::atomic<uint64_t> next_ticket{1};

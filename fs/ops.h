@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -52,6 +53,8 @@ void ReplyReopenForWriting(fuse_req_t req, PageId id);
 // Opens a new version of the page for the thread, or joins its process's own, and promises it to the thread. Null when
 // the page is not here any more.
 DraftTable::File PromiseDraft(fuse_req_t req, const PageInfo& page, const NameRef& name, Xattrs xattrs);
+// Keeps a file that its process is writing until the thread opens it; false when its last handle is gone already.
+bool PromiseFile(fuse_req_t req, const DraftTable::File& file, const NameRef& name);
 // Closes a handle that the kernel will not give back.
 void CloseHandle(Node::State& node, FileHandle* handle);
 
@@ -68,6 +71,16 @@ void ResizeDraft(fuse_req_t req, const DraftTable::File& file, uint64_t bytes, F
 void OpFlush(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi);
 void OpRelease(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi);
 void OpFsync(fuse_req_t req, fuse_ino_t ino, int datasync, fuse_file_info* fi);
+
+// ops_lock.cc
+void OpGetlk(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi, struct flock* lock);
+void OpSetlk(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi, struct flock* lock, int sleep);
+void OpFlock(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi, int op);
+// The file in which a close of the handle frees its process's record locks (after sealing, so that whoever is granted
+// the lock finds what was written); nothing when there are none.
+std::optional<LockTable::Key> LockedKeyOf(Node::State& node, FileHandle* handle);
+// The last close: all locks taken through the handle go.
+void ReleaseHandleLocks(Node::State& node, FileHandle* handle);
 
 // ops_names.cc
 void OpMknod(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, dev_t rdev);

@@ -44,43 +44,44 @@ void Abandon(Node::State& node, const DraftTable::File& file) {
 void OpFlush(fuse_req_t req, fuse_ino_t, fuse_file_info* fi) {
   Node::State& node = NodeOf(req);
   FileHandle* handle = HandleOf(fi);
-  if (handle->file == nullptr || !handle->seals) {
-    fuse_reply_err(req, 0);
-    return;
-  }
+  const auto finish = [req, &node, key = LockedKeyOf(node, handle), owner = fi->lock_owner](const Status& status) {
+    if (key) node.locks.ReleaseOwner(*key, owner);
+    ReplyStatus(req, status);
+  };
+  if (handle->file == nullptr || !handle->seals) return finish(Status());
   const DraftTable::File file = handle->file;
   const Closing closing = ClosingBy(file, TidOf(req));
   // The kernel closes the files of a killed process too, but what it wrote is not a page.
   if (closing == Closing::kKilled) Abandon(node, file);
-  if (closing != Closing::kFinished) {
-    fuse_reply_err(req, 0);
-    return;
-  }
-  if (!MarkFlushed(handle)) {
-    fuse_reply_err(req, 0);
-    return;
-  }
-  SealFile(node, file, [req](const Status& status) { ReplyStatus(req, status); });
+  if (closing != Closing::kFinished) return finish(Status());
+  if (!MarkFlushed(handle)) return finish(Status());
+  SealFile(node, file, finish);
 }
 
 void OpRelease(fuse_req_t req, fuse_ino_t, fuse_file_info* fi) {
   Node::State& node = NodeOf(req);
-  std::unique_ptr<FileHandle> handle(HandleOf(fi));
+  const std::shared_ptr<FileHandle> handle(HandleOf(fi));
+  node.file_handles.Remove(handle.get());
   if (handle->hold) {
+    ReleaseHandleLocks(node, handle.get());
     node.open_pages.Remove(handle->page.id);
-    handle.reset();
+    handle->hold = PageHold();
   } else if (handle->file != nullptr) {
     const DraftTable::File file = handle->file;
     // Bytes stored through a mapping arrive after the last close.
     if (handle->writable && MarkFlushed(handle.get())) {
-      SealFile(node, file, [&node, file](const Status& status) {
+      SealFile(node, file, [&node, file, handle](const Status& status) {
         if (!status.ok())
           node.log.Warning("a page could not be sealed behind its close: {}", status.error().Describe());
+        ReleaseHandleLocks(node, handle.get());
         ReleaseHandle(node, file);
       });
     } else {
+      ReleaseHandleLocks(node, handle.get());
       ReleaseHandle(node, file);
     }
+  } else {
+    ReleaseHandleLocks(node, handle.get());
   }
   fuse_reply_err(req, 0);
 }

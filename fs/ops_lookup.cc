@@ -34,12 +34,17 @@ bool LookupVirtual(fuse_req_t req, fuse_ino_t parent, const char* name) {
   return true;
 }
 
-// What the caller's process is writing under that name comes before what everybody sees.
-DraftTable::File FindOwnDraft(Node::State& node, NameView name, uint32_t tid) {
-  if (node.retries.any()) {
-    if (DraftTable::File file = node.retries.WriteExpected(tid, name)) return file;
-  }
-  return node.drafts.FindShown(name, tid);
+// What the caller's process is writing under that name comes before what everybody sees. A thread that was told to look
+// again is kept the file until it opens it.
+DraftTable::File FindOwnDraft(fuse_req_t req, NameView name) {
+  Node::State& node = NodeOf(req);
+  const uint32_t tid = TidOf(req);
+  if (!node.retries.any()) return node.drafts.FindShown(name, tid);
+  if (DraftTable::File promised = node.retries.WriteExpected(tid, name)) return promised;
+  DraftTable::File file = node.drafts.FindShown(name, tid);
+  if (file == nullptr || !node.retries.Expected(tid)) return file;
+  node.retries.Fulfil(tid);
+  return PromiseFile(req, file, NameRef{name.parent, std::string(name.name)}) ? file : nullptr;
 }
 
 void ReplyDraftEntry(fuse_req_t req, const DraftTable::File& file) {
@@ -92,9 +97,8 @@ void OpLookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
   node.counters.Add(Counter::kLookups);
   if (LookupVirtual(req, parent, name)) return;
   const NameView view{DirId{parent}, name};
-  if (const DraftTable::File file = FindOwnDraft(node, view, TidOf(req))) {
+  if (const DraftTable::File file = FindOwnDraft(req, view)) {
     node.counters.Add(Counter::kLookupHits);
-    if (node.retries.any()) node.retries.Fulfil(TidOf(req));
     return ReplyDraftEntry(req, file);
   }
   node.meta->Lookup(view, [req, target = NameRef{view.parent, name}](const Result<EntryInfo>& found) {

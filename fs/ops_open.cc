@@ -34,7 +34,7 @@ void OpenVirtual(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
   if (file == nullptr) return ReplyError(req, ErrorCode::kIsDirectory);
   if (ForWriting(fi->flags)) return ReplyError(req, ErrorCode::kNotPermitted);
   auto handle = std::make_unique<FileHandle>();
-  handle->text = file->text(NodeOf(req));
+  handle->text = std::make_shared<const std::string>(file->text(NodeOf(req)));
   GiveHandle(req, fi, std::move(handle));
   fi->direct_io = 1;
   fi->noflush = 1;
@@ -176,23 +176,28 @@ void OpOpen(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
   OpenPage(req, page, *fi);
 }
 
+bool PromiseFile(fuse_req_t req, const DraftTable::File& file, const NameRef& name) {
+  Node::State& node = NodeOf(req);
+  {
+    MutexLock lock(file->mutex);
+    if (file->closed) return false;
+    ++file->handles;
+  }
+  if (const auto earlier = node.retries.ExpectWrite(TidOf(req), file, name, node.clock.MonotonicNs())) {
+    ReleaseHandle(node, earlier);
+  }
+  return true;
+}
+
 DraftTable::File PromiseDraft(fuse_req_t req, const PageInfo& page, const NameRef& name, Xattrs xattrs) {
   Node::State& node = NodeOf(req);
   const uint32_t tid = TidOf(req);
   DraftTable::File file = node.drafts.FindShown({name.parent, name.name}, tid);
-  if (file == nullptr) {
-    Result<PageHold> hold = node.tier->Hold(page.id, MemoryTier::Touch::kNone);
-    if (!hold.ok()) return nullptr;
-    file = OpenDraft(node, {name, tid, page.owner, std::move(xattrs)}, page, std::move(*hold));
-  }
-  {
-    MutexLock lock(file->mutex);
-    if (file->closed) return nullptr;
-    ++file->handles;
-  }
-  if (const auto earlier = node.retries.ExpectWrite(tid, file, name, node.clock.MonotonicNs())) {
-    ReleaseHandle(node, earlier);
-  }
+  if (file != nullptr && PromiseFile(req, file, name)) return file;
+  Result<PageHold> hold = node.tier->Hold(page.id, MemoryTier::Touch::kNone);
+  if (!hold.ok()) return nullptr;
+  file = OpenDraft(node, {name, tid, page.owner, std::move(xattrs)}, page, std::move(*hold));
+  (void)PromiseFile(req, file, name);  // fresh: not closed
   return file;
 }
 

@@ -29,7 +29,9 @@ void OpRead(fuse_req_t req, fuse_ino_t, size_t size, off_t offset, fuse_file_inf
     return ReplyPieces(req, pieces, bytes);
   }
   if (handle->file == nullptr) {
-    const std::string& text = handle->text;
+    // The reply wakes the reader, whose RELEASE may come before the reply is done with the text.
+    const std::shared_ptr<const std::string> shared = handle->text;
+    const std::string& text = *shared;
     if (from >= text.size()) return ReplyPieces(req, {}, 0);
     const size_t bytes = std::min(size, text.size() - from);
     fuse_reply_buf(req, text.data() + from, bytes);

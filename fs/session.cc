@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,8 @@
 #include <chrono>
 #include <cstdarg>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -23,6 +23,7 @@
 #include <fuse_log.h>
 
 #include "base/mutex.h"
+#include "fs/mount_info.h"
 #include "fs/node.h"
 #include "fs/session_ops.h"
 
@@ -148,12 +149,16 @@ void Session::State::Unmount() {
 }
 
 // The kernel's default of 128 KiB would cut a page into small requests. Only root may change it; others keep the
-// default.
+// default. The device number comes from the mount table: a stat of our own mount would wait for workers that may be
+// stopping.
 void Session::State::SetReadahead(uint64_t bytes) const {
-  struct stat attr{};
-  if (on_descriptor || stat(mount_point.c_str(), &attr) != 0) return;
-  const std::string path =
-      fmt::format("/sys/class/bdi/{}:{}/read_ahead_kb", gnu_dev_major(attr.st_dev), gnu_dev_minor(attr.st_dev));
+  if (on_descriptor) return;
+  std::ifstream table("/proc/self/mountinfo");
+  const std::string text((std::istreambuf_iterator<char>(table)), std::istreambuf_iterator<char>());
+  const std::vector<MountEntry> mounts = ParseMountInfo(text);
+  const MountEntry* mount = MountAt(mounts, mount_point);
+  if (mount == nullptr) return;
+  const std::string path = fmt::format("/sys/class/bdi/{}/read_ahead_kb", mount->device);
   const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   const std::string value = fmt::format("{}", bytes / 1024);
   if (fd < 0 || write(fd, value.data(), value.size()) < 0) {
@@ -211,6 +216,9 @@ Session::~Session() {
   for (std::thread& worker : state_->workers) worker.join();
   Node::State& node = state_->node->state();
   node.space.AnswerAll(ErrorCode::kInterrupted);
+  // Not kInterrupted: without a signal the kernel would hand its restart code to the program.
+  node.locks.Clear(ErrorCode::kNoLocks);
+  state_->node->EndSession();
   state_->Unmount();
   fuse_session_destroy(state_->session);
 }

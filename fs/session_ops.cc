@@ -49,6 +49,9 @@ fuse_lowlevel_ops SessionOps(void (*init)(void* userdata, fuse_conn_info* connec
   ops.flush = OpFlush;
   ops.release = OpRelease;
   ops.fsync = OpFsync;
+  ops.getlk = OpGetlk;
+  ops.setlk = OpSetlk;
+  ops.flock = OpFlock;
   ops.fallocate = OpFallocate;
   ops.opendir = OpOpendir;
   ops.readdir = OpReaddir;
@@ -74,6 +77,9 @@ GrantedFeatures NegotiateFeatures(fuse_conn_info* connection) {
   // A page's bytes never change behind the kernel's back: new times are no reason to drop its cache.
   DeclineFeature(connection, FUSE_CAP_AUTO_INVAL_DATA);
   WantFeature(connection, FUSE_CAP_EXPLICIT_INVAL_DATA);
+  // The kernel's own locks are kept per inode, and every writer has an inode of its own.
+  WantFeature(connection, FUSE_CAP_POSIX_LOCKS);
+  WantFeature(connection, FUSE_CAP_FLOCK_LOCKS);
   WantFeature(connection, FUSE_CAP_ATOMIC_O_TRUNC);
   WantFeature(connection, FUSE_CAP_ASYNC_READ);
   WantFeature(connection, FUSE_CAP_ASYNC_DIO);

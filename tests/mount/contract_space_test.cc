@@ -78,7 +78,6 @@ TEST_F(SizeLimit, WritesAboveItAreRefused) {
   EXPECT_EQ(WriteFile(Path("exact"), Pattern(1, kMiB)), 0);
   EXPECT_EQ(Digest(Contents(Path("exact"))), Digest(Pattern(1, kMiB)));
   Fd fd = Open(Path("a"), O_RDWR | O_CREAT);
-  EXPECT_EQ(Value(WriteAll(fd.get(), "x", kMiB)), "EFBIG");
   EXPECT_EQ(Value(Sys(ftruncate(fd.get(), kMiB + 1))), "EFBIG");
   EXPECT_EQ(Value(Sys(fallocate(fd.get(), 0, 0, kMiB + 1))), "EFBIG");
   EXPECT_EQ(Value(WriteAll(fd.get(), "fits", kMiB - 4)), "0");
@@ -86,6 +85,15 @@ TEST_F(SizeLimit, WritesAboveItAreRefused) {
   EXPECT_EQ(SizeOf(Path("a")), kMiB);
   EXPECT_EQ(Value(Sys(truncate(Path("a").c_str(), 2 * kMiB))), "EFBIG");
   EXPECT_EQ(SizeOf(Path("a")), kMiB);
+}
+
+// What lost a write is no page: nobody must take the part for the whole.
+TEST_F(SizeLimit, PageThatLostAWriteDoesNotAppear) {
+  Fd fd = Open(Path("cut"), O_RDWR | O_CREAT);
+  EXPECT_EQ(Value(WriteAll(fd.get(), "first part")), "0");
+  EXPECT_EQ(Value(WriteAll(fd.get(), "x", kMiB)), "EFBIG");
+  EXPECT_EQ(Value(fd.Close()), "EFBIG");
+  EXPECT_EQ(Value(SizeOf(Path("cut"))), "ENOENT");
 }
 
 class FullSegment : public NodeTest {

@@ -71,9 +71,14 @@ std::string WriteOnce(const Work& work, std::mt19937_64* random, uint64_t* seria
   return renamed != 0 ? "rename: " + Value(renamed) : "";
 }
 
+struct Target {
+  uint64_t number = 0;
+  int flags = 0;  // beside O_RDONLY
+};
+
 // open, fstat, one read of the whole file. Empty for a whole right page or ENOENT; *hit tells which.
-std::string ReadOnce(const Work& work, uint64_t number, int flags, AlignedBuffer* buffer, bool* hit) {
-  const Fd fd = Open(NameOf(work, number), O_RDONLY | flags);
+std::string ReadOnce(const Work& work, const Target& target, AlignedBuffer* buffer, bool* hit) {
+  const Fd fd = Open(NameOf(work, target.number), O_RDONLY | target.flags);
   *hit = static_cast<bool>(fd);
   if (fd.result() == -ENOENT) return "";
   if (!fd) return "open: " + Value(fd.result());
@@ -83,7 +88,7 @@ std::string ReadOnce(const Work& work, uint64_t number, int flags, AlignedBuffer
   if (asked > buffer->bytes()) return "fstat: " + std::to_string(bytes) + " bytes";
   const int64_t got = Sys(read(fd.get(), buffer->data(), asked));
   if (got != bytes) return "read of " + std::to_string(bytes) + " bytes: " + Value(got);
-  std::string problem = CheckPage(number, buffer->view(static_cast<size_t>(bytes)));
+  std::string problem = CheckPage(target.number, buffer->view(static_cast<size_t>(bytes)));
   if (!problem.empty()) return problem;
   const int64_t again = Sys(pread(fd.get(), buffer->data(), 4096, 0));
   if (again != std::min<int64_t>(bytes, 4096)) return "second read: " + Value(again);
@@ -130,7 +135,8 @@ std::string RunReader(const Work& work) {
     } else if (kind == 1) {
       problem = MapOnce(work, number, &hit);
     } else {
-      problem = ReadOnce(work, number, kind <= 3 ? O_DIRECT : kind == 4 ? O_NOATIME : 0, &buffer, &hit);
+      const int flags = kind <= 3 ? O_DIRECT : kind == 4 ? O_NOATIME : 0;
+      problem = ReadOnce(work, {number, flags}, &buffer, &hit);
     }
     if (!problem.empty()) return "name " + std::to_string(number) + ": " + problem;
     hits += hit ? 1 : 0;

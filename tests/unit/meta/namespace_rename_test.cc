@@ -19,10 +19,7 @@ class NamespaceRename : public ::testing::Test {
   void MakePage(DirId parent, const std::string& name, const PageInfo& page, const Xattrs& xattrs = {}) {
     EXPECT_TRUE(names_.Publish({parent, name}, page, xattrs, true).ok());
   }
-  auto Rename(DirId from, const std::string& old_name, DirId to, const std::string& new_name,
-              Mode mode = Mode::kReplace) {
-    return names_.Rename({from, old_name}, {to, new_name}, mode, 500);
-  }
+  auto Rename(NameView from, NameView to, Mode mode = Mode::kReplace) { return names_.Rename(from, to, mode, 500); }
   uint64_t CursorOf(DirId dir, const std::string& name) {
     const auto listed = names_.List(dir, 0, 1000, SIZE_MAX);
     for (const ListedEntry& entry : *listed) {
@@ -39,7 +36,7 @@ TEST_F(NamespaceRename, PageMovesWithEverything) {
   PageInfo page = Page(1);
   page.pin = Pin::kSoft;
   MakePage(kRootDir, "a", page, {{"user.k", "v"}});
-  const auto outcome = Rename(kRootDir, "a", dir, "b");
+  const auto outcome = Rename({kRootDir, "a"}, {dir, "b"});
   ASSERT_TRUE(outcome.ok());
   EXPECT_TRUE(testing::Same(outcome->page, page));
   EXPECT_FALSE(outcome->replaced);
@@ -57,7 +54,7 @@ TEST_F(NamespaceRename, OverOtherContentDropsTheTarget) {
   MakePage(kRootDir, "target", Page(1), {{"user.t", "1"}});
   MakePage(kRootDir, "tmp", Page(2), {{"user.s", "2"}});
   const uint64_t cursor = CursorOf(kRootDir, "target");
-  const auto outcome = Rename(kRootDir, "tmp", kRootDir, "target");
+  const auto outcome = Rename({kRootDir, "tmp"}, {kRootDir, "target"});
   ASSERT_TRUE(outcome.ok());
   EXPECT_EQ(outcome->page.id, Page(2).id);
   EXPECT_EQ(outcome->dropped, Page(1).id);
@@ -72,7 +69,7 @@ TEST_F(NamespaceRename, OverOtherContentDropsTheTarget) {
 TEST_F(NamespaceRename, OverEqualContentIsOnePage) {
   MakePage(kRootDir, "target", Page(1, 7), {{"user.t", "1"}});
   MakePage(kRootDir, "tmp", Page(2, 7, 44), {{"user.s", "2"}});
-  const auto outcome = Rename(kRootDir, "tmp", kRootDir, "target");
+  const auto outcome = Rename({kRootDir, "tmp"}, {kRootDir, "target"});
   ASSERT_TRUE(outcome.ok());
   EXPECT_EQ(outcome->page.id, Page(1).id);
   EXPECT_EQ(outcome->page.mtime_ns, 44);
@@ -85,13 +82,13 @@ TEST_F(NamespaceRename, ToItselfChangesNothing) {
   MakePage(kRootDir, "a", Page(1));
   MakeDir(kRootDir, "d");
   const auto before = testing::Tree(names_);
-  const auto outcome = Rename(kRootDir, "a", kRootDir, "a");
+  const auto outcome = Rename({kRootDir, "a"}, {kRootDir, "a"});
   ASSERT_TRUE(outcome.ok());
   EXPECT_FALSE(outcome->dropped.has_value());
   EXPECT_EQ(outcome->page.id, Page(1).id);
-  EXPECT_TRUE(Rename(kRootDir, "d", kRootDir, "d").ok());
+  EXPECT_TRUE(Rename({kRootDir, "d"}, {kRootDir, "d"}).ok());
   EXPECT_EQ(testing::Tree(names_), before);
-  EXPECT_EQ(Rename(kRootDir, "a", kRootDir, "a", Mode::kNoReplace).code(), ErrorCode::kExists);
+  EXPECT_EQ(Rename({kRootDir, "a"}, {kRootDir, "a"}, Mode::kNoReplace).code(), ErrorCode::kExists);
 }
 
 TEST_F(NamespaceRename, DirectoryMovesWithItsSubtree) {
@@ -99,7 +96,7 @@ TEST_F(NamespaceRename, DirectoryMovesWithItsSubtree) {
   const DirId b = MakeDir(a, "b");
   const DirId other = MakeDir(kRootDir, "other");
   MakePage(b, "page", Page(1));
-  const auto outcome = Rename(kRootDir, "a", other, "moved");
+  const auto outcome = Rename({kRootDir, "a"}, {other, "moved"});
   ASSERT_TRUE(outcome.ok());
   EXPECT_EQ(outcome->page.id.value, 0u);
   EXPECT_EQ(names_.FindDir(a)->parent, other);
@@ -116,7 +113,7 @@ TEST_F(NamespaceRename, DirectoryReplacesAnEmptyOne) {
   ASSERT_TRUE(names_.SetXattr(from.value, "user.f", "1", Namespace::XattrMode::kEither).ok());
   ASSERT_TRUE(names_.SetXattr(empty.value, "user.e", "1", Namespace::XattrMode::kEither).ok());
   const uint64_t cursor = CursorOf(kRootDir, "empty");
-  ASSERT_TRUE(Rename(kRootDir, "from", kRootDir, "empty").ok());
+  ASSERT_TRUE(Rename({kRootDir, "from"}, {kRootDir, "empty"}).ok());
   EXPECT_FALSE(names_.FindDir(empty).has_value());
   EXPECT_EQ(std::get<DirInfo>(*names_.Lookup({kRootDir, "empty"})).id, from);
   EXPECT_EQ(CursorOf(kRootDir, "empty"), cursor);
@@ -133,17 +130,17 @@ TEST_F(NamespaceRename, Refusals) {
   MakePage(full, "page", Page(1));
   MakePage(kRootDir, "page", Page(2));
   const auto before = testing::Tree(names_);
-  EXPECT_EQ(Rename(kRootDir, "a", a, "x").code(), ErrorCode::kInvalid);
-  EXPECT_EQ(Rename(kRootDir, "a", b, "x").code(), ErrorCode::kInvalid);
-  EXPECT_EQ(Rename(kRootDir, "a", kRootDir, "full").code(), ErrorCode::kNotEmpty);
-  EXPECT_EQ(Rename(a, "b", kRootDir, "a").code(), ErrorCode::kNotEmpty);
-  EXPECT_EQ(Rename(kRootDir, "a", kRootDir, "page").code(), ErrorCode::kNotDirectory);
-  EXPECT_EQ(Rename(kRootDir, "page", kRootDir, "a").code(), ErrorCode::kIsDirectory);
-  EXPECT_EQ(Rename(kRootDir, "page", full, "page", Mode::kNoReplace).code(), ErrorCode::kExists);
-  EXPECT_EQ(Rename(kRootDir, "no", kRootDir, "x").code(), ErrorCode::kNotFound);
-  EXPECT_EQ(Rename(kRootDir, "page", DirId{999}, "x").code(), ErrorCode::kNotFound);
-  EXPECT_EQ(Rename(kRootDir, "page", kRootDir, std::string(1024, 'x')).code(), ErrorCode::kNameTooLong);
-  EXPECT_EQ(Rename(kRootDir, "page", kRootDir, "a/b").code(), ErrorCode::kInvalid);
+  EXPECT_EQ(Rename({kRootDir, "a"}, {a, "x"}).code(), ErrorCode::kInvalid);
+  EXPECT_EQ(Rename({kRootDir, "a"}, {b, "x"}).code(), ErrorCode::kInvalid);
+  EXPECT_EQ(Rename({kRootDir, "a"}, {kRootDir, "full"}).code(), ErrorCode::kNotEmpty);
+  EXPECT_EQ(Rename({a, "b"}, {kRootDir, "a"}).code(), ErrorCode::kNotEmpty);
+  EXPECT_EQ(Rename({kRootDir, "a"}, {kRootDir, "page"}).code(), ErrorCode::kNotDirectory);
+  EXPECT_EQ(Rename({kRootDir, "page"}, {kRootDir, "a"}).code(), ErrorCode::kIsDirectory);
+  EXPECT_EQ(Rename({kRootDir, "page"}, {full, "page"}, Mode::kNoReplace).code(), ErrorCode::kExists);
+  EXPECT_EQ(Rename({kRootDir, "no"}, {kRootDir, "x"}).code(), ErrorCode::kNotFound);
+  EXPECT_EQ(Rename({kRootDir, "page"}, {DirId{999}, "x"}).code(), ErrorCode::kNotFound);
+  EXPECT_EQ(Rename({kRootDir, "page"}, {kRootDir, std::string(1024, 'x')}).code(), ErrorCode::kNameTooLong);
+  EXPECT_EQ(Rename({kRootDir, "page"}, {kRootDir, "a/b"}).code(), ErrorCode::kInvalid);
   EXPECT_EQ(testing::Tree(names_), before);
 }
 
