@@ -27,8 +27,9 @@ Ownership OwnerOf(fuse_req_t req, mode_t mode);
 FileHandle* HandleOf(const fuse_file_info* fi);
 void ReplyStatus(fuse_req_t req, const Status& status);
 inline void ReplyError(fuse_req_t req, ErrorCode code) { fuse_reply_err(req, ToErrno(code)); }
-// Seconds that the kernel may keep entries and attributes.
+// Seconds that the kernel may keep attributes, and names.
 double KernelTimeout(const Node::State& node);
+double EntryTimeout(const Node::State& node);
 struct stat DirStat(const DirInfo& dir);
 struct stat PageStat(const Node::State& node, const PageInfo& page);
 struct stat DraftStatLocked(const DraftTable::File& file) KVP_REQUIRES(file->mutex);

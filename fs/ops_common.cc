@@ -9,6 +9,9 @@
 namespace kvpagefs {
 namespace {
 
+// Names outlive attributes in the kernel's cache: an entry is invalidated when its name goes, and whatever is done with
+// an inode whose name is gone is answered with "look again". Attributes have no such second line.
+constexpr double kEntryTimeoutFactor = 60;
 constexpr uint64_t kStatBlock = 512;  // the unit of st_blocks
 
 timespec ToTimespec(int64_t ns) {
@@ -47,6 +50,8 @@ void ReplyStatus(fuse_req_t req, const Status& status) {
 }
 
 double KernelTimeout(const Node::State& node) { return static_cast<double>(node.options.attr_timeout_ms) / 1000; }
+
+double EntryTimeout(const Node::State& node) { return KernelTimeout(node) * kEntryTimeoutFactor; }
 
 struct stat DirStat(const DirInfo& dir) {
   struct stat attr{};
@@ -100,7 +105,8 @@ fuse_entry_param PageEntry(Node::State& node, const PageInfo& page) {
   entry.ino = node.drafts.PublicNode(page.id, alias);
   entry.generation = 1;
   entry.attr = PageStat(node, page);
-  entry.attr_timeout = entry.entry_timeout = KernelTimeout(node);
+  entry.attr_timeout = KernelTimeout(node);
+  entry.entry_timeout = EntryTimeout(node);
   return entry;
 }
 
@@ -109,7 +115,8 @@ fuse_entry_param DirEntry(const Node::State& node, const DirInfo& dir) {
   entry.ino = dir.id.value;
   entry.generation = 1;
   entry.attr = DirStat(dir);
-  entry.attr_timeout = entry.entry_timeout = KernelTimeout(node);
+  entry.attr_timeout = KernelTimeout(node);
+  entry.entry_timeout = EntryTimeout(node);
   return entry;
 }
 

@@ -49,7 +49,7 @@ std::unique_ptr<FileHandle> JoinDraftLocked(Node::State& node, const DraftTable:
   handle->writable = ForWriting(fi->flags);
   handle->seals = handle->writable || (fi->flags & O_CREAT) != 0;
   ++file->handles;
-  fi->direct_io = node.read_path.DirectWrite() ? 1 : 0;
+  fi->direct_io = node.read_path.DirectWrite((fi->flags & O_ACCMODE) == O_WRONLY) ? 1 : 0;
   fi->keep_cache = 1;
   fi->noflush = handle->seals ? 0 : 1;
   return handle;

@@ -19,8 +19,12 @@ struct ReadPathChoice {
     if (wanted == ReadPath::kPageCache || !direct_with_mmap) return false;
     return earlier_reads < kReadsBeforeCaching;
   }
-  // Writes by direct I/O: only when such a file can still be mapped.
-  bool DirectWrite() const { return direct_with_mmap && wanted != ReadPath::kPageCache; }
+  // Writes by direct I/O, without a copy in the page cache that nobody reads: when such a file can still be mapped, or
+  // when its descriptor cannot be mapped at all.
+  bool DirectWrite(bool write_only) const {
+    if (wanted == ReadPath::kPageCache) return false;
+    return direct_with_mmap || write_only;
+  }
 
   std::string Describe() const {
     if (wanted == ReadPath::kPageCache) return "page cache";

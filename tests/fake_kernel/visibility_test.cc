@@ -27,7 +27,7 @@ TEST_F(VisibilityTest, DraftEntriesAreNotCached) {
   EXPECT_EQ(found.entry.entry_valid + found.entry.attr_valid, 0u);
   EXPECT_EQ(me_.Getattr(file.node).valid_seconds, 0u);
   ASSERT_EQ(me_.Flush(file), 0);
-  EXPECT_EQ(other_.Lookup("a").entry.entry_valid, 1u);
+  EXPECT_EQ(other_.Lookup("a").entry.attr_valid, 1u);
   me_.Release(file);
 }
 

@@ -17,21 +17,23 @@ TEST(ReadPathChoice, AutoWithMappingReadsDirectUntilAPageIsReadOften) {
   EXPECT_TRUE(choice.DirectRead(kFirst));
   EXPECT_TRUE(choice.DirectRead(kOften - 1));
   EXPECT_FALSE(choice.DirectRead(kOften));
-  EXPECT_TRUE(choice.DirectWrite());
+  EXPECT_TRUE(choice.DirectWrite(false));
+  EXPECT_TRUE(choice.DirectWrite(true));
 }
 
 // Without the kernel's help a direct file cannot be mapped shared, which programs do.
 TEST(ReadPathChoice, AutoWithoutMappingUsesThePageCache) {
   const ReadPathChoice choice = Choice(ReadPath::kAuto, false);
   EXPECT_FALSE(choice.DirectRead(kFirst));
-  EXPECT_FALSE(choice.DirectWrite());
+  EXPECT_FALSE(choice.DirectWrite(false));
+  EXPECT_TRUE(choice.DirectWrite(true)) << "a descriptor for writing only cannot be mapped anyway";
 }
 
 TEST(ReadPathChoice, PageCacheIsAlways) {
   for (const bool mapping : {false, true}) {
     const ReadPathChoice choice = Choice(ReadPath::kPageCache, mapping);
     EXPECT_FALSE(choice.DirectRead(kFirst));
-    EXPECT_FALSE(choice.DirectWrite());
+    EXPECT_FALSE(choice.DirectWrite(true));
     EXPECT_EQ(choice.Describe(), "page cache");
   }
 }
@@ -40,7 +42,7 @@ TEST(ReadPathChoice, DirectIsAlwaysForReading) {
   for (const bool mapping : {false, true}) {
     const ReadPathChoice choice = Choice(ReadPath::kDirect, mapping);
     EXPECT_TRUE(choice.DirectRead(kOften));
-    EXPECT_EQ(choice.DirectWrite(), mapping) << "files that are written must stay mappable";
+    EXPECT_EQ(choice.DirectWrite(false), mapping) << "files that are written must stay mappable";
   }
 }
 
