@@ -34,6 +34,7 @@ liburing-dev                   io_uring batches in kvpagebench
 prometheus-cpp-dev             metrics
 libgtest-dev                   test framework
 libgmock-dev                   matchers of the test framework
+libssl-dev                     SHA-256 for the chain hash of page names (kvpagebench)
 libaio-dev                     tests read pages through libaio as engines do
 python3                        house-rule checks
 attr                           getfattr and setfattr
