@@ -55,21 +55,6 @@ fuse_entry_param BareEntry(uint64_t id, bool directory) {
   return entry;
 }
 
-// With attributes for READDIRPLUS. Pages whose inode is still a writer's stay bare, as do names that went meanwhile.
-fuse_entry_param FullEntry(Node::State& node, const ListedEntry& listed) {
-  fuse_entry_param entry = BareEntry(listed.id, listed.is_directory);
-  if (listed.is_directory) {
-    node.meta->FindDir(DirId{listed.id}, [&](const Result<DirInfo>& dir) {
-      if (dir.ok()) entry = DirEntry(node, *dir);
-    });
-  } else if (!node.drafts.NeedsAlias(PageId{listed.id})) {
-    node.meta->FindPage(PageId{listed.id}, [&](const Result<PageInfo>& page) {
-      if (page.ok()) entry = PageEntry(node, *page);
-    });
-  }
-  return entry;
-}
-
 bool AddDots(Filler& filler, uint64_t node_id, uint64_t* offset) {
   for (const char* name : {".", ".."}) {
     const uint64_t position = name[1] == '\0' ? 1 : 2;
@@ -99,6 +84,43 @@ void AddDrafts(Node::State& node, Filler& filler, DirHandle* dir, uint64_t offse
   }
 }
 
+struct Listing {
+  std::shared_ptr<Filler> filler;
+  std::vector<ListedEntry> entries;
+};
+
+void FillFrom(const std::shared_ptr<Listing>& listing, size_t index);
+
+// Adds entry `index` and goes on behind it.
+void FillWith(const std::shared_ptr<Listing>& listing, size_t index, const fuse_entry_param& entry) {
+  const ListedEntry& listed = listing->entries[index];
+  if (!listing->filler->Add(listed.name, entry, listed.cursor + kDotOffsets)) return listing->filler->Reply();
+  FillFrom(listing, index + 1);
+}
+
+// READDIRPLUS asks for each entry's attributes, so a reply's entries are so many nested completions at the most. Pages
+// whose inode is still a writer's stay bare, as do names that went meanwhile.
+void FillFrom(const std::shared_ptr<Listing>& listing, size_t index) {
+  Filler& filler = *listing->filler;
+  Node::State& node = NodeOf(filler.req());
+  for (; index < listing->entries.size(); ++index) {
+    const ListedEntry& listed = listing->entries[index];
+    const fuse_entry_param bare = BareEntry(listed.id, listed.is_directory);
+    if (filler.plus() && listed.is_directory) {
+      return node.meta->FindDir(DirId{listed.id}, [listing, index, bare, &node](const Result<DirInfo>& dir) {
+        FillWith(listing, index, dir.ok() ? DirEntry(node, *dir) : bare);
+      });
+    }
+    if (filler.plus() && !node.drafts.NeedsAlias(PageId{listed.id})) {
+      return node.meta->FindPage(PageId{listed.id}, [listing, index, bare, &node](const Result<PageInfo>& page) {
+        FillWith(listing, index, page.ok() ? PageEntry(node, *page) : bare);
+      });
+    }
+    if (!filler.Add(listed.name, bare, listed.cursor + kDotOffsets)) break;
+  }
+  filler.Reply();
+}
+
 void ReadVirtualDir(Filler& filler, uint64_t offset) {
   if (AddDots(filler, kVirtualDirNode, &offset)) {
     for (size_t i = offset - kDotOffsets; const VirtualFile* file = VirtualFileAt(i); ++i) {
@@ -121,16 +143,10 @@ void ReadDir(fuse_req_t req, size_t size, uint64_t offset, DirHandle* dir, bool 
   }
   const size_t wanted = std::min(kMaxEntriesAsked, size / kMinEntryBytes + 1);
   node.meta->List(DirId{dir->node_id}, offset - kDotOffsets, wanted, size,
-                  [req, filler, dir, wanted](const Result<std::vector<ListedEntry>>& entries) {
-                    Node::State& state = NodeOf(req);
+                  [req, filler, dir](Result<std::vector<ListedEntry>> entries) {
                     if (!entries.ok()) return ReplyError(req, entries.code());
-                    for (const ListedEntry& listed : *entries) {
-                      const fuse_entry_param entry =
-                          filler->plus() ? FullEntry(state, listed) : BareEntry(listed.id, listed.is_directory);
-                      if (!filler->Add(listed.name, entry, listed.cursor + kDotOffsets)) return filler->Reply();
-                    }
-                    if (entries->empty()) AddDrafts(state, *filler, dir, kDraftOffsets);
-                    filler->Reply();
+                    if (entries->empty()) AddDrafts(NodeOf(req), *filler, dir, kDraftOffsets);
+                    FillFrom(std::make_shared<Listing>(Listing{filler, std::move(*entries)}), 0);
                   });
 }
 
