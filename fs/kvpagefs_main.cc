@@ -1,5 +1,4 @@
 // The node daemon's program: options, process, node, session, in this order; then it waits for the end.
-#include <malloc.h>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -109,9 +108,4 @@ int Main(int argc, const char* const* argv, const char* const* environment) {
 }  // namespace
 }  // namespace kvpagefs
 
-int main(int argc, char** argv, char** environment) {
-  // One heap for all workers: names live long between what requests need for a moment, and each further heap would be
-  // cut up the same way (10 % of the daemon's memory at a million names).
-  mallopt(M_ARENA_MAX, 1);
-  return kvpagefs::Main(argc, argv, environment);
-}
+int main(int argc, char** argv, char** environment) { return kvpagefs::Main(argc, argv, environment); }

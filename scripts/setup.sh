@@ -35,6 +35,7 @@ prometheus-cpp-dev             metrics
 libgtest-dev                   test framework
 libgmock-dev                   matchers of the test framework
 libssl-dev                     SHA-256 for the chain hash of page names (kvpagebench)
+libjemalloc-dev                the daemon's heap
 libaio-dev                     tests read pages through libaio as engines do
 python3                        house-rule checks
 attr                           getfattr and setfattr
