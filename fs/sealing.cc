@@ -165,7 +165,7 @@ void SealFile(Node::State& node, const DraftTable::File& file, std::function<voi
   {
     MutexLock lock(file->mutex);
     if (file->publishing) {
-      file->after_publish.push_back([&node, file, done = std::move(done)] { SealFile(node, file, done); });
+      file->after_publish.emplace_back([&node, file, done = std::move(done)] { SealFile(node, file, done); });
       return;
     }
     if (file->draft != nullptr && file->linked && file->failed_write) {
