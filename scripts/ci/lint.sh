@@ -9,7 +9,7 @@ version=$(clang_version)
 check_format() {
   need "clang-format-$version"
   echo "clang-format-$version"
-  find "$top"/{base,spill,meta,net,fs,tools,tests} \( -name '*.h' -o -name '*.cc' \) -print0 2>/dev/null |
+  find "$top" \( -path "$top/build*" -o -path "$top/.git" \) -prune -o \( -name '*.h' -o -name '*.cc' \) -print0 |
     xargs -0 "clang-format-$version" --dry-run --Werror
 }
 
