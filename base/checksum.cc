@@ -4,6 +4,10 @@
 
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
+#if defined(KVPAGEFS_XXHASH_DISPATCH)
+// Replaces the functions by ones that use AVX2 or AVX-512 where the processor has them; the values are the same.
+#include <xxh_x86dispatch.h>
+#endif
 
 namespace kvpagefs {
 

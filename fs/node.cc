@@ -69,7 +69,7 @@ void Node::State::OnSpaceFreed() { keeper.RequestRetry(); }
 Node::Node(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<Node>> Node::Create(const Options& options, Log log) {
-  auto state = std::make_unique<State>(options, log);
+  auto state = std::make_unique<State>(options, std::move(log));
   Segment::Options segment_options;
   segment_options.bytes = options.memory_bytes;
   segment_options.path = options.memory_path;
@@ -88,12 +88,12 @@ Result<std::unique_ptr<Node>> Node::Create(const Options& options, Log log) {
   EmbeddedMeta::Options meta_options;
   meta_options.state_dir = options.state_dir;
   meta_options.root_owner = RootOwner();
-  auto meta = EmbeddedMeta::Open(meta_options, &state->clock, log);
+  auto meta = EmbeddedMeta::Open(meta_options, &state->clock, state->log);
   if (!meta.ok()) return meta.error();
   state->meta = std::move(*meta);
 
   const Segment& mapped = state->tier->segment();
-  log.Info("memory segment: {}, {}", FormatSize(mapped.bytes()), mapped.description());
+  state->log.Info("memory segment: {}, {}", FormatSize(mapped.bytes()), mapped.description());
   state->start_wall_ns = state->clock.WallNs();
   state->start_monotonic_ns = state->clock.MonotonicNs();
   state->read_path.wanted = options.read_path;

@@ -159,7 +159,7 @@ void ReplyDirOpened(fuse_req_t req, fuse_ino_t ino, fuse_file_info fi) {
   LiveHandles<DirHandle>& live = NodeOf(req).dir_handles;
   live.Add(handle.get());
   if (fuse_reply_open(req, &fi) == 0) {
-    handle.release();
+    static_cast<void>(handle.release());  // the kernel's now
   } else {
     live.Remove(handle.get());
   }

@@ -31,7 +31,7 @@ void OnInterrupt(fuse_req_t req, void* ticket) {
 // Nothing: failed for lack of space that may come back soon.
 std::optional<Status> AttemptOnce(Node::State& node, const Change& change) {
   for (int round = 0; round < 2; ++round) {
-    const Status status = change.attempt();
+    Status status = change.attempt();
     if (status.ok() || status.code() != ErrorCode::kNoSpace) return status;
     if (node.stopping.load() || !node.tier->WaitForSpace(change.missing_bytes())) return status;
   }
@@ -48,7 +48,7 @@ void Answer(fuse_req_t req, const Change& change, const Status& status) {
 
 // Carries the change out; when held pages stand in its way, waits for them within the deadline without keeping the
 // worker.
-void RunChange(fuse_req_t req, Change change) {
+void RunChange(fuse_req_t req, const Change& change) {
   Node::State& node = NodeOf(req);
   if (const std::optional<Status> status = AttemptOnce(node, change)) return Answer(req, change, *status);
   if (change.before_parking) change.before_parking();
@@ -160,7 +160,7 @@ void OpWrite(fuse_req_t req, fuse_ino_t, const char* bytes, size_t size, off_t o
     fuse_reply_write(req, size);
   };
   change.missing_bytes = [write] { return MissingBytes(write->handle->file, write->offset + write->bytes.size()); };
-  RunChange(req, std::move(change));
+  RunChange(req, change);
 }
 
 void OpFallocate(fuse_req_t req, fuse_ino_t, int mode, off_t offset, off_t length, fuse_file_info* fi) {
@@ -175,7 +175,7 @@ void OpFallocate(fuse_req_t req, fuse_ino_t, int mode, off_t offset, off_t lengt
   change.attempt = [&node, handle, end, keep_size] { return Allocate(node, handle, end, keep_size); };
   change.reply = [req] { fuse_reply_err(req, 0); };
   change.missing_bytes = [handle, end] { return MissingBytes(handle->file, end); };
-  RunChange(req, std::move(change));
+  RunChange(req, change);
 }
 
 void ResizeDraft(fuse_req_t req, const DraftTable::File& file, uint64_t bytes, FileHandle* handle) {
@@ -210,7 +210,7 @@ void ResizeDraft(fuse_req_t req, const DraftTable::File& file, uint64_t bytes, F
     finish(Status());
   };
   change.missing_bytes = [file, bytes] { return MissingBytes(file, bytes); };
-  RunChange(req, std::move(change));
+  RunChange(req, change);
 }
 
 }  // namespace kvpagefs

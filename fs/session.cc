@@ -172,7 +172,7 @@ Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Result<std::unique_ptr<Session>> Session::Start(const Options& options, Node* node, Log log) {
   auto state = std::make_unique<State>();
   state->node = node;
-  state->log = log;
+  state->log = std::move(log);
   state->mount_point = options.mount_point;
   state->on_descriptor = options.mount_point.starts_with("/dev/fd/");
 

@@ -63,12 +63,12 @@ void EmbeddedMeta::State::StartStore(uint64_t first_id) {
 EmbeddedMeta::EmbeddedMeta(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<EmbeddedMeta>> EmbeddedMeta::Open(const Options& options, const Clock* clock, Log log) {
-  auto state = std::make_unique<State>(options, clock, log);
+  auto state = std::make_unique<State>(options, clock, std::move(log));
   uint64_t first_id = std::max<uint64_t>(FirstIdByClock(state->Now()), 1);
   if (!options.state_dir.empty()) {
     LmdbStore::Options store_options;
     store_options.dir = options.state_dir;
-    auto store = LmdbStore::Open(store_options, log);
+    auto store = LmdbStore::Open(store_options, state->log);
     if (!store) return store.error();
     state->store = std::move(*store);
   }

@@ -63,7 +63,7 @@ class Loader {
       if (!record) return Lose(key, &counts_.damaged, record.error());
       // A directory may be fine and its error be that of one that waited for it, so what counts is CheckDirs.
       (void)into_->RestoreDir({DirId{key.first}, record->name}, record->dir, key.second);
-      dirs_.push_back({key, record->dir.id.value});
+      dirs_.emplace_back(key, record->dir.id.value);
       largest_dir_id_ = std::max(largest_dir_id_, record->dir.id.value);
     });
   }

@@ -21,7 +21,7 @@ struct LmdbStore::State {
 
   // All or nothing, the next rows of the file. The rows are taken.
   void Add(RowBatch* rows);
-  bool HasRoomLocked(size_t changes) const KVP_REQUIRES(mutex);
+  bool HasRoomLocked(size_t more) const KVP_REQUIRES(mutex);
   void MergeLocked(RowBatch* rows) KVP_REQUIRES(mutex);
   void DiscardLocked(const std::string& why) KVP_REQUIRES(mutex);
 

@@ -34,7 +34,8 @@ Result<uint32_t> NamespaceState::ParentOf(const NameView& name) const {
 
 Result<uint32_t> NamespaceState::ParentForNew(const NameView& name) const {
   const std::string_view text = name.name;
-  if (text.empty() || text == "." || text == ".." || text.find('/') != text.npos || text.find('\0') != text.npos) {
+  if (text.empty() || text == "." || text == ".." || text.find('/') != std::string_view::npos ||
+      text.find('\0') != std::string_view::npos) {
     return ErrorCode::kInvalid;
   }
   return ParentOf(name);

@@ -16,8 +16,8 @@ constexpr uint8_t kHexFlag = 0x80;
 constexpr std::array<int8_t, 256> MakeDigitTable() {
   std::array<int8_t, 256> table{};
   for (int8_t& value : table) value = -1;
-  for (int i = 0; i < 10; ++i) table[static_cast<size_t>('0' + i)] = static_cast<int8_t>(i);
-  for (int i = 0; i < 6; ++i) table[static_cast<size_t>('a' + i)] = static_cast<int8_t>(10 + i);
+  for (size_t i = 0; i < 10; ++i) table[size_t{'0'} + i] = static_cast<int8_t>(i);
+  for (size_t i = 0; i < 6; ++i) table[size_t{'a'} + i] = static_cast<int8_t>(10 + i);
   return table;
 }
 constexpr std::array<int8_t, 256> kDigit = MakeDigitTable();

@@ -15,8 +15,8 @@
 
 namespace kvpagefs {
 
-inline constexpr size_t kMaxNameBytes = 1023;        // one component, any bytes but '/' and NUL
-inline constexpr size_t kMaxXattrBytes = 64 * 1024;  // names and values of one page or directory, in all
+inline constexpr size_t kMaxNameBytes = 1023;                // one component, any bytes but '/' and NUL
+inline constexpr size_t kMaxXattrBytes = size_t{64} * 1024;  // names and values of one page or directory, in all
 
 // Stored and shown; enforced only by the kernel, with default_permissions.
 struct Ownership {

@@ -46,6 +46,9 @@ class Segment {
  private:
   Segment() = default;
   void Release();
+  Status Populate(uint64_t begin, uint64_t end) const;
+  bool Collapse(uint64_t offset) const;
+  void Touch(uint64_t offset) const;
 
   std::byte* base_ = nullptr;
   uint64_t bytes_ = 0;  // usable; what the mapping has beyond is its own business

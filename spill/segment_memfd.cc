@@ -54,6 +54,16 @@ std::optional<MappedMemory> TryHugePages(uint64_t bytes, const std::string& opti
   return std::move(*mapped);
 }
 
+// A free address that is a multiple of 2 MiB, as a hint for mmap; null when there is none.
+void* HugePageAddress(uint64_t bytes) {
+  const uint64_t reserved_bytes = bytes + kHugePageBytes;
+  void* const reserved = mmap(nullptr, reserved_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return nullptr;
+  munmap(reserved, reserved_bytes);
+  const auto address = reinterpret_cast<uintptr_t>(reserved);
+  return reinterpret_cast<void*>((address + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes);
+}
+
 }  // namespace
 
 OwnedFd::~OwnedFd() {
@@ -62,7 +72,7 @@ OwnedFd::~OwnedFd() {
 int OwnedFd::Release() { return std::exchange(fd_, -1); }
 
 Result<MappedMemory> MapDescriptor(OwnedFd& fd, uint64_t bytes, const std::string& option) {
-  void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  void* const base = mmap(HugePageAddress(bytes), bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (base == MAP_FAILED) return Error::FromSystem(errno, option + ": mmap");
   madvise(base, bytes, MADV_DONTDUMP);
   return MappedMemory{

@@ -17,7 +17,7 @@ struct ConversationOptions {
   ConversationShape shape;
   std::optional<std::string> trace;  // replayed instead of the generated conversation
   uint64_t trace_requests = ~uint64_t{0};
-  uint64_t trace_page_bytes = 64 * 1024;
+  uint64_t trace_page_bytes = uint64_t{64} * 1024;
   bool json = false;
   bool help = false;
 };

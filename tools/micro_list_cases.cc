@@ -13,7 +13,7 @@
 namespace kvpagefs {
 namespace {
 
-constexpr uint64_t kSmallFileBytes = 64 * 1024;
+constexpr uint64_t kSmallFileBytes = uint64_t{64} * 1024;
 constexpr uint64_t kProgressStep = 4096;
 
 class ListCase final : public MicroCase {
@@ -61,7 +61,7 @@ Status FillDirectory(MicroEnvironment& environment, const std::string& directory
     }
     const std::string name = fmt::format("entry-{:09}_{}.bin", i, options.seed);
     FillContent(ContentSeed(name), content);
-    if (Status written = WriteFile(directory + '/' + name, content); !written) return written;
+    if (Status written = WriteFile(fmt::format("{}/{}", directory, name), content); !written) return written;
   }
   return {};
 }

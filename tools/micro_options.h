@@ -21,7 +21,7 @@ struct MicroOptions {
   uint64_t list_entries = 20'000;
   uint64_t list_bytes = 0;  // of each listed file
   uint64_t batch_files = 256;
-  uint64_t batch_bytes = 76 * 1024;
+  uint64_t batch_bytes = uint64_t{76} * 1024;
   bool json = false;
   bool check = false;
   bool help = false;

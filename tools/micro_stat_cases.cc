@@ -12,7 +12,7 @@ namespace kvpagefs {
 namespace {
 
 // The size does not matter to stat; one is enough.
-constexpr uint64_t kFileBytes = 64 * 1024;
+constexpr uint64_t kFileBytes = uint64_t{64} * 1024;
 
 class StatHitCase final : public MicroCase {
  public:

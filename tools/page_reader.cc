@@ -53,7 +53,7 @@ Result<bool> PageReader::Lookup(const std::string& path) {
 Result<bool> PageReader::Load(uint32_t page) {
   const std::string path = PathOf(page);
   const int64_t start_ns = clock_.MonotonicNs();
-  const Result<bool> read = ReadTimed(path);
+  Result<bool> read = ReadTimed(path);
   if (!read || !*read) return read;
   stats_.load_ns.push_back(clock_.MonotonicNs() - start_ns);
   const auto bytes = buffer_.Span(0, workload_.page_bytes);

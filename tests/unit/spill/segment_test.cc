@@ -96,6 +96,24 @@ TEST_F(SegmentTest, PrefaultMakesResidentAndKeepsContents) {
   EXPECT_TRUE(segment->Prefault(UINT64_MAX, 1).ok());
 }
 
+TEST_F(SegmentTest, PrefaultMakesHugePages) {
+  const Result<Segment> segment = Segment::Map({.bytes = 8 * kMiB});
+  ASSERT_TRUE(segment.ok());
+  ASSERT_EQ(reinterpret_cast<uintptr_t>(segment->base()) % (2 * kMiB), 0u);
+  std::memset(segment->base(), 3, 100);
+  ASSERT_TRUE(segment->Prefault(0, segment->bytes()).ok());
+  EXPECT_EQ(segment->base()[99], std::byte{3});
+  EXPECT_EQ(segment->base()[100], std::byte{0});
+  if (madvise(segment->base(), 2 * kMiB, 25 /* MADV_COLLAPSE */) != 0) {
+    GTEST_SKIP() << "this kernel makes no huge pages of shared memory: " << std::strerror(errno);
+  }
+  std::ifstream smaps("/proc/self/smaps");
+  const std::string text((std::istreambuf_iterator<char>(smaps)), std::istreambuf_iterator<char>());
+  const size_t mapping = text.find("kvpagefs-segment");
+  ASSERT_NE(mapping, std::string::npos);
+  EXPECT_NE(text.find("ShmemPmdMapped:     8192 kB", mapping), std::string::npos);
+}
+
 TEST_F(SegmentTest, PrefaultBesideAWriter) {
   const Result<Segment> segment = Segment::Map({.bytes = 4 * kMiB});
   ASSERT_TRUE(segment.ok());
