@@ -16,7 +16,7 @@ struct Gauge {
   std::string_view help;
 };
 
-// capacity = free + headers + drafts + held + pinned + evictable, from one snapshot.
+// capacity = free + headers + drafts + held + pinned + dirty + evictable, from one snapshot.
 std::vector<Gauge> MemoryGauges(const MemoryTier::Stats& stats) {
   const auto as = [](uint64_t value) { return static_cast<double>(value); };
   return {
@@ -27,6 +27,8 @@ std::vector<Gauge> MemoryGauges(const MemoryTier::Stats& stats) {
       {"memory_draft_bytes", as(stats.draft_bytes), "Bytes of pages that are being written."},
       {"memory_held_bytes", as(stats.held_bytes), "Bytes of pages that are open or mapped."},
       {"memory_pinned_bytes", as(stats.pinned_bytes), "Bytes of pages that are pinned hard and not held."},
+      {"memory_dirty_bytes", as(stats.dirty_bytes),
+       "Bytes of pages that are to be written to SSD before they may be evicted."},
       {"memory_evictable_bytes", as(stats.evictable_bytes), "Bytes of pages that may be evicted."},
       {"memory_free_extents", as(stats.free_extents), "Separate runs of free blocks."},
       {"memory_longest_free_bytes", as(stats.longest_free_bytes), "The longest run of free blocks."},
@@ -93,7 +95,8 @@ std::string StatusText(Node::State& node) {
       (node.clock.MonotonicNs() - node.start_monotonic_ns) / 1'000'000'000, node.read_path.Describe(),
       node.tier->segment().description(), node.options.fsync_refuses ? "eio" : "success",
       node.options.state_dir.empty() ? "none" : node.options.state_dir, problem.empty() ? "none" : problem);
-  AppendLines(&text, "memory tier: capacity = free + header + draft + held + pinned + evictable", MemoryGauges(stats));
+  AppendLines(&text, "memory tier: capacity = free + header + draft + held + pinned + dirty + evictable",
+              MemoryGauges(stats));
   AppendLines(&text, "names and files now", NodeGauges(node));
   AppendLines(&text, "evictions since start", EvictionCounts(stats));
   text += "\n# requests since start\n";

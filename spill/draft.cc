@@ -41,6 +41,20 @@ Status Draft::Reserve(uint64_t bytes) {
   return status;
 }
 
+Status Draft::Prepare(uint64_t bytes, std::vector<iovec>* blocks) {
+  TierEvents events;
+  Status status = state_->Prepare(bytes, &events);
+  state_->tier->Notify(events);
+  if (!status.ok()) return status;
+  MutexLock lock(state_->mutex);
+  const std::span<const Extent> extents = state_->extents;
+  const uint64_t block_bytes = BlocksFor(bytes) * kBlockBytes;
+  MapPieces(
+      {.base = state_->tier->segment.base(), .page_bytes = block_bytes, .offset = 0, .bytes = block_bytes},
+      [extents](uint32_t i) { return extents[i]; }, blocks);
+  return {};
+}
+
 uint64_t Draft::Read(uint64_t offset, uint64_t bytes, std::vector<iovec>* out) const {
   const DraftState& state = *state_;
   MutexLock lock(state.mutex);

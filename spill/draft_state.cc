@@ -60,20 +60,32 @@ Status DraftState::Reserve(uint64_t reserved_bytes, TierEvents* events) {
   return Grow(reserved_bytes, 0, events);
 }
 
-PageSlot* DraftState::Seal(PageId id, Pin pin, TierEvents* events) {
+Status DraftState::Prepare(uint64_t new_bytes, TierEvents* events) {
+  if (new_bytes > tier->options.max_page_bytes) return ErrorCode::kTooLarge;
+  MutexLock lock(mutex);
+  Invalidate(0);
+  if (const Status grown = Grow(new_bytes, 0, events); !grown.ok()) return grown;
+  bytes = new_bytes;
+  return {};
+}
+
+PageSlot* DraftState::Seal(PageId id, std::optional<uint64_t> checksum, const MemoryTierState::Arrival& arrival,
+                           TierEvents* events) {
   MutexLock lock(mutex);
   assert(!sealed);
   Trim(BlocksFor(bytes), events);
-  HashUpTo(bytes);
+  // Whole blocks go to disk: nothing of an earlier page goes with them.
+  Zero(bytes, BlocksFor(bytes) * kBlockBytes);
+  if (!checksum) HashUpTo(bytes);
   PageHeader header{.magic = kPageHeaderMagic,
                     .version = kPageHeaderVersion,
                     .page_id = id.value,
                     .bytes = bytes,
-                    .checksum = hash.Digest(),
+                    .checksum = checksum ? *checksum : hash.Digest(),
                     .extent_count = static_cast<uint32_t>(extents.size())};
   std::copy_n(extents.begin(), std::min(extents.size(), std::size(header.extents)), header.extents);
   SealHeader(&header);
-  PageSlot* const page = tier->AddPage(header, extents, pin, events);
+  PageSlot* const page = tier->AddPage(header, extents, arrival, events);
   if (page == nullptr) return nullptr;
   sealed = true;
   extents.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,8 +21,11 @@ struct DraftState {
   Status Write(uint64_t offset, std::span<const std::byte> source, TierEvents* events) KVP_EXCLUDES(mutex);
   Status Truncate(uint64_t new_bytes, TierEvents* events) KVP_EXCLUDES(mutex);
   Status Reserve(uint64_t reserved_bytes, TierEvents* events) KVP_EXCLUDES(mutex);
-  // Null: no space. Otherwise the blocks are the page's, and this draft is empty.
-  PageSlot* Seal(PageId id, Pin pin, TierEvents* events) KVP_EXCLUDES(mutex);
+  // Null: no space. Otherwise the blocks are the page's, and this draft is empty. `checksum`: known already.
+  PageSlot* Seal(PageId id, std::optional<uint64_t> checksum, const MemoryTierState::Arrival& arrival,
+                 TierEvents* events) KVP_EXCLUDES(mutex);
+  // Blocks for `new_bytes`, whose contents somebody else will fill in.
+  Status Prepare(uint64_t new_bytes, TierEvents* events) KVP_EXCLUDES(mutex);
 
   // Blocks for [0, end).
   Status Grow(uint64_t end, uint32_t slack, TierEvents* events) KVP_REQUIRES(mutex);

@@ -30,7 +30,7 @@ struct PageState {
   OrderEntry entry = OrderEntry::kFresh;  // how it enters the eviction order when the last hold goes
   bool in_use = false;
   bool removed = false;  // not in the table; lives until the last hold goes
-  uint32_t reserved = 0;
+  bool dirty = false;    // this is its only copy, and it is to get another one
 };
 
 struct PageSlot {

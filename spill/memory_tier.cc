@@ -46,9 +46,35 @@ Result<std::unique_ptr<Draft>> MemoryTier::NewDraft(const PageHold& from) {
   return draft;
 }
 
-Result<PageHold> MemoryTier::Seal(PageId id, std::unique_ptr<Draft>& draft, Pin pin) {
+void MemoryTier::MarkClean(PageId id) {
   TierEvents events;
-  PageSlot* const page = draft->state_->Seal(id, pin, &events);
+  {
+    MutexLock lock(state_->mutex);
+    PageSlot* const page = state_->table.Find(id);
+    if (page == nullptr || !page->state.dirty) return;
+    state_->LeaveClass(*page);
+    page->state.dirty = false;
+    state_->EnterOrder(*page);
+    state_->EnterClass(*page, &events);
+  }
+  state_->Notify(events);
+}
+
+Result<PageHold> MemoryTier::Adopt(const Arrival& arrival, std::unique_ptr<Draft>& draft) {
+  TierEvents events;
+  const OrderEntry entry = arrival.welcome == Welcome::kFresh ? OrderEntry::kFresh : OrderEntry::kCold;
+  PageSlot* const page =
+      draft->state_->Seal(arrival.id, arrival.checksum, {.pin = arrival.pin, .dirty = false, .entry = entry}, &events);
+  if (page != nullptr) draft.reset();
+  state_->Notify(events);
+  if (page == nullptr) return ErrorCode::kNoSpace;
+  return PageHold(state_.get(), page);
+}
+
+Result<PageHold> MemoryTier::Seal(PageId id, std::unique_ptr<Draft>& draft, Pin pin, Copy copy) {
+  TierEvents events;
+  PageSlot* const page = draft->state_->Seal(
+      id, std::nullopt, {.pin = pin, .dirty = copy == Copy::kDirty, .entry = OrderEntry::kFresh}, &events);
   if (page != nullptr) draft.reset();
   state_->Notify(events);
   if (page == nullptr) return ErrorCode::kNoSpace;
@@ -91,7 +117,8 @@ Result<PageUse> MemoryTier::Use(PageId id) const {
                  .reads = page->state.reads,
                  .last_reader = page->state.last_reader,
                  .holds = page->state.holds,
-                 .pin = page->state.pin};
+                 .pin = page->state.pin,
+                 .dirty = page->state.dirty};
 }
 
 Status MemoryTier::SetPin(PageId id, Pin pin) {
@@ -167,7 +194,7 @@ bool MemoryTier::WaitForSpace(uint64_t bytes) {
     MutexLock lock(state_->mutex);
     const uint64_t needed = BlocksFor(bytes) + 1;  // for the page's header, or an unaligned end
     const uint64_t now = state_->allocator.free_blocks() + state_->Blocks(PageClass::kEvictable);
-    if (needed > now + state_->Blocks(PageClass::kHeld)) return false;
+    if (needed > now + state_->Blocks(PageClass::kHeld) + state_->Blocks(PageClass::kDirty)) return false;
     // The space may have come between the caller's kNoSpace and here.
     if (needed <= now) {
       events.space_freed = true;
@@ -189,6 +216,7 @@ MemoryTier::Stats MemoryTier::GetStats() const {
           .draft_bytes = state.draft_blocks * kBlockBytes,
           .held_bytes = held * kBlockBytes,
           .pinned_bytes = state.Blocks(PageClass::kPinned) * kBlockBytes,
+          .dirty_bytes = state.Blocks(PageClass::kDirty) * kBlockBytes,
           .evictable_bytes = state.Blocks(PageClass::kEvictable) * kBlockBytes,
           .pages = state.table.size(),
           .drafts = state.drafts,

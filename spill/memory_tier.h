@@ -4,9 +4,9 @@
 // eviction--> gone from the table; its bytes are freed when the last PageHold lets go.
 //
 // Accounting, at every moment (all multiples of 4 KiB, all in Stats):
-//   capacity = free + headers + drafts + held + pinned + evictable
+//   capacity = free + headers + drafts + held + pinned + dirty + evictable
 // A sealed page counts in exactly one of: held (some PageHold exists, also of a removed page), else pinned (hard), else
-// evictable (soft pins included).
+// dirty (to be copied elsewhere before it may go), else evictable (soft pins included).
 //
 // Threads: every method may be called from any thread. No lock is held while a Listener runs. Draft methods lock that
 // draft; different drafts are written in parallel.
@@ -48,6 +48,9 @@ class Draft {
   Status Truncate(uint64_t bytes);
   // Takes blocks for a page of `bytes` without changing its size (fallocate with KEEP_SIZE). kNoSpace takes nothing.
   Status Reserve(uint64_t bytes);
+  // Makes it `bytes` long with contents that the caller fills in through `blocks`: whole 4 KiB blocks, valid until the
+  // next change or Seal. What is behind the end in the last one is zeroed when it is sealed.
+  Status Prepare(uint64_t bytes, std::vector<iovec>* blocks);
   // Pieces of the segment for [offset, offset + bytes) cut at the end of the draft, appended to `out`. They stay valid
   // until the next Truncate or Seal of this draft. Returns the bytes covered.
   uint64_t Read(uint64_t offset, uint64_t bytes, std::vector<iovec>* out) const;
@@ -77,6 +80,8 @@ class PageHold {
   // Pieces of the segment for [offset, offset + bytes) cut at the end of the page, appended to `out`; valid while the
   // hold lasts. Returns the bytes covered: 0 at or behind the end.
   uint64_t Read(uint64_t offset, uint64_t bytes, std::vector<iovec>* out) const;
+  // All of it as whole 4 KiB blocks, appended to `out`: zeros behind the end.
+  void Blocks(std::vector<iovec>* out) const;
   // A second hold on the same page.
   PageHold Clone() const;
 
@@ -97,6 +102,7 @@ struct PageUse {
   uint32_t last_reader = 0;     // process id of the last reader; 0: none
   uint32_t holds = 0;
   Pin pin = Pin::kNone;
+  bool dirty = false;
 };
 
 class MemoryTier {
@@ -127,6 +133,7 @@ class MemoryTier {
     uint64_t draft_bytes = 0;
     uint64_t held_bytes = 0;
     uint64_t pinned_bytes = 0;
+    uint64_t dirty_bytes = 0;
     uint64_t evictable_bytes = 0;
     uint64_t pages = 0;  // findable
     uint64_t drafts = 0;
@@ -152,8 +159,21 @@ class MemoryTier {
 
   // The end of writing: checksums, writes the page header, makes the page findable and held. On error (kNoSpace for the
   // header's slot) the draft keeps its bytes and is still the caller's; on success it is consumed (null). An id that is
-  // in the tier already is a bug and aborts.
-  Result<PageHold> Seal(PageId id, std::unique_ptr<Draft>& draft, Pin pin);
+  // in the tier already is a bug and aborts. kDirty: the page stays until MarkClean.
+  enum class Copy : uint8_t { kClean, kDirty };
+  Result<PageHold> Seal(PageId id, std::unique_ptr<Draft>& draft, Pin pin, Copy copy = Copy::kClean);
+  // As Seal, for a page that comes from another tier, with its checksum verified: clean. kFirstToGo: it is the next to
+  // be evicted unless it is read again.
+  enum class Welcome : uint8_t { kFresh, kFirstToGo };
+  struct Arrival {
+    PageId id;
+    uint64_t checksum = 0;
+    Pin pin = Pin::kNone;
+    Welcome welcome = Welcome::kFresh;
+  };
+  Result<PageHold> Adopt(const Arrival& arrival, std::unique_ptr<Draft>& draft);
+  // The page has another copy, or may be lost: it can be evicted from now on. Unknown ids are ignored.
+  void MarkClean(PageId id);
 
   // What the hold is for.
   enum class Touch : uint8_t {
@@ -177,10 +197,10 @@ class MemoryTier {
   // There is work for EvictToLow: more than the low watermark is in use, and some of it is evictable.
   bool AboveLow() const;
 
-  // After kNoSpace: true when the missing space could come back soon, because pages are held that could be evicted when
-  // let go; the next release, removal or unpinning calls Listener::OnSpaceFreed once (this very call does when the
-  // space has come back already). False: everything is pinned or being written. `bytes`: what the failed call asked
-  // for.
+  // After kNoSpace: true when the missing space could come back soon, because pages are dirty, or held that could be
+  // evicted when let go; the next release, cleaning, removal or unpinning calls Listener::OnSpaceFreed once (this very
+  // call does when the space has come back already). False: everything is pinned or being written. `bytes`: what the
+  // failed call asked for.
   bool WaitForSpace(uint64_t bytes);
 
   Stats GetStats() const;

@@ -43,7 +43,8 @@ class TierCheck {
     const bool listed = state.link.list != OrderList::kNone;
     const PageClass page_class = MemoryTierState::ClassOf(page);
     Expect(listed || page_class != PageClass::kEvictable, "page {}: evictable, but in no order", id);
-    Expect(!listed || (state.pin != Pin::kHard && !state.removed), "page {}: in the order, but may not go", id);
+    Expect(!listed || (state.pin != Pin::kHard && !state.removed && !state.dirty),
+           "page {}: in the order, but may not go", id);
     Expect(!listed || (state.link.list == OrderList::kSoft) == (state.pin == Pin::kSoft), "page {}: wrong order", id);
     class_blocks_[static_cast<int>(page_class)] += blocks;
     holds_ += state.holds;

@@ -60,7 +60,7 @@ void MemoryTierState::CountDraft(int change) {
   drafts += static_cast<uint64_t>(change);
 }
 
-PageSlot* MemoryTierState::AddPage(const PageHeader& header, std::span<const Extent> extents, Pin pin,
+PageSlot* MemoryTierState::AddPage(const PageHeader& header, std::span<const Extent> extents, const Arrival& arrival,
                                    TierEvents* events) {
   constexpr size_t kInHeader = std::size(decltype(header.extents){});
   Extent* more = nullptr;
@@ -90,7 +90,9 @@ PageSlot* MemoryTierState::AddPage(const PageHeader& header, std::span<const Ext
   page.header = header;
   page.state.link.blocks = static_cast<uint32_t>(blocks);
   page.state.more_extents = more;
-  page.state.pin = pin;
+  page.state.pin = arrival.pin;
+  page.state.dirty = arrival.dirty;
+  page.state.entry = arrival.entry;
   page.state.sealed_ns = now_ns;
   page.state.holds = 1;
   const bool is_new = table.Insert(page);
@@ -185,7 +187,8 @@ void MemoryTierState::RemovePage(PageSlot& page, TierEvents* events) {
 PageClass MemoryTierState::ClassOf(const PageSlot& page) {
   const bool stays = page.state.pin == Pin::kHard && !page.state.removed;
   if (page.state.holds > 0) return stays ? PageClass::kHeldPinned : PageClass::kHeld;
-  return stays ? PageClass::kPinned : PageClass::kEvictable;
+  if (stays) return PageClass::kPinned;
+  return page.state.dirty ? PageClass::kDirty : PageClass::kEvictable;
 }
 
 void MemoryTierState::LeaveClass(const PageSlot& page) { Blocks(ClassOf(page)) -= page.state.link.blocks; }
@@ -205,7 +208,7 @@ void MemoryTierState::LeaveOrder(const PageSlot& page) {
 }
 
 void MemoryTierState::EnterOrder(PageSlot& page) {
-  if (page.state.holds > 0 || page.state.removed || page.state.pin == Pin::kHard) return;
+  if (page.state.holds > 0 || page.state.removed || page.state.dirty || page.state.pin == Pin::kHard) return;
   if (page.state.link.list != OrderList::kNone) return;
   order.Enter(page.state.slot, page.state.entry, page.state.pin == Pin::kSoft);
 }

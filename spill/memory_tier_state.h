@@ -7,7 +7,8 @@
 //   1. every block is in exactly one of: free extents, header blocks, drafts, pages' extents
 //   2. class_blocks are the sums over the pages of each class
 //   3. a page is in the table exactly when it is not removed; a removed page is held
-//   4. a page is in the eviction order when it is evictable; hard-pinned and removed pages are in none. A held page may
+//   4. a page is in the eviction order when it is evictable; hard-pinned, dirty and removed pages are in none. A held
+//   page may
 //      still be in it, at the place it had before (Touch::kNone): eviction takes it out when it comes across it
 #pragma once
 
@@ -35,9 +36,10 @@ enum class PageClass : uint8_t {
   kHeld,        // evictable, or gone, as soon as it is let go
   kHeldPinned,  // hard-pinned, so letting it go makes no room
   kPinned,
+  kDirty,  // evictable as soon as it is clean
   kEvictable,
 };
-inline constexpr int kPageClasses = 4;
+inline constexpr int kPageClasses = 5;
 
 struct MemoryTierState {
   MemoryTierState(Segment mapped, const MemoryTier::Options& tier_options, const Clock* tier_clock,
@@ -51,10 +53,16 @@ struct MemoryTierState {
   uint32_t TakeDraftBlocks(uint32_t count, uint32_t slack, ExtentList* out, TierEvents* events) KVP_EXCLUDES(mutex);
   void GiveDraftBlocks(std::span<const Extent> extents, TierEvents* events) KVP_EXCLUDES(mutex);
   void CountDraft(int change) KVP_EXCLUDES(mutex);
+  // How a page comes into the tier.
+  struct Arrival {
+    Pin pin = Pin::kNone;
+    bool dirty = false;
+    OrderEntry entry = OrderEntry::kFresh;
+  };
   // Makes a draft's extents a held page. Null: no space for its header, or (bug of the caller) aborts on a known id.
   // `header` is complete.
-  PageSlot* AddPage(const PageHeader& header, std::span<const Extent> extents, Pin pin, TierEvents* events)
-      KVP_EXCLUDES(mutex);
+  PageSlot* AddPage(const PageHeader& header, std::span<const Extent> extents, const Arrival& arrival,
+                    TierEvents* events) KVP_EXCLUDES(mutex);
   void Release(PageSlot& page, TierEvents* events) KVP_EXCLUDES(mutex);
   void Notify(const TierEvents& events) KVP_EXCLUDES(mutex);
 

@@ -34,6 +34,13 @@ uint64_t PageHold::Read(uint64_t offset, uint64_t bytes, std::vector<iovec>* out
       [page = page_](uint32_t i) { return page->extent(i); }, out);
 }
 
+void PageHold::Blocks(std::vector<iovec>* out) const {
+  const uint64_t bytes = BlocksFor(page_->header.bytes) * kBlockBytes;
+  MapPieces(
+      {.base = tier_->segment.base(), .page_bytes = bytes, .offset = 0, .bytes = bytes},
+      [page = page_](uint32_t i) { return page->extent(i); }, out);
+}
+
 PageHold PageHold::Clone() const {
   assert(tier_ != nullptr);
   MutexLock lock(tier_->mutex);

@@ -118,8 +118,8 @@ class TierTest : public testing::Test {
     const Status consistent = tier_->CheckInvariants();
     ASSERT_TRUE(consistent.ok()) << consistent.error().Describe();
     const MemoryTier::Stats s = tier_->GetStats();
-    ASSERT_EQ(s.capacity_bytes,
-              s.free_bytes + s.header_bytes + s.draft_bytes + s.held_bytes + s.pinned_bytes + s.evictable_bytes);
+    ASSERT_EQ(s.capacity_bytes, s.free_bytes + s.header_bytes + s.draft_bytes + s.held_bytes + s.pinned_bytes +
+                                    s.dirty_bytes + s.evictable_bytes);
   }
   // Everything evictable, in its order.
   std::vector<uint64_t> EvictAll() {
