@@ -55,6 +55,8 @@ class EmbeddedMeta final : public MetaClient {
   void List(DirId dir, uint64_t cursor, size_t max_entries, size_t max_bytes,
             Completion<std::vector<ListedEntry>> done) override;
   void DropPages(std::span<const PageId> pages, Completion<std::vector<NameRef>> done) override;
+  void Describe(PageId id, Completion<PageDescription> done) override;
+  void Announce(const PageDescription& described, Completion<Namespace::Outcome> done) override;
   NamespaceStats GetStats() const override;
   PageId NewPageId() override;
 

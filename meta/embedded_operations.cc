@@ -101,6 +101,15 @@ void EmbeddedMeta::DropPages(std::span<const PageId> pages, Completion<std::vect
   });
 }
 
+void EmbeddedMeta::Describe(PageId id, Completion<PageDescription> done) {
+  state_->Answer<PageDescription>(done, [&](Namespace& names) { return OrNotFound(names.Describe(id)); });
+}
+
+void EmbeddedMeta::Announce(const PageDescription& described, Completion<Namespace::Outcome> done) {
+  const int64_t now_ns = state_->Now();
+  state_->Answer<Namespace::Outcome>(done, [&](Namespace& names) { return names.Announce(described, now_ns); });
+}
+
 NamespaceStats EmbeddedMeta::GetStats() const {
   MutexLock lock(state_->mutex);
   return state_->names->GetStats();

@@ -47,6 +47,9 @@ class MetaClient {
   // These pages have left this node; names without another copy go. `done` gets the names that went.
   virtual void DropPages(std::span<const PageId> pages, Completion<std::vector<NameRef>> done) = 0;
 
+  virtual void Describe(PageId id, Completion<PageDescription> done) = 0;  // kNotFound
+  virtual void Announce(const PageDescription& described, Completion<Namespace::Outcome> done) = 0;
+
   // Cheap, local, never waits.
   virtual NamespaceStats GetStats() const = 0;
   // A page id that was never used before, also not before a restart.

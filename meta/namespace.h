@@ -83,6 +83,12 @@ class Namespace {
   // The page is lost (evicted with no other copy): its name goes. Returns the name it had.
   std::optional<NameRef> DropPage(PageId id, int64_t now_ns);
 
+  std::optional<PageDescription> Describe(PageId id) const;
+  // A page that a node still has from an earlier run. A known id keeps the name and the facts that it has here. An
+  // unknown one is published under its path; directories that are missing are made, owned by the page's owner. kExists
+  // when the name stands for a page with a later id, kNotFound without a path, otherwise the errors of Publish.
+  Result<Outcome> Announce(const PageDescription& described, int64_t now_ns);
+
   Result<PageInfo> ChangePage(PageId id, const AttributeChange& change);
   Result<DirInfo> ChangeDir(DirId id, const AttributeChange& change);
   Status SetPin(PageId id, Pin pin);

@@ -39,6 +39,13 @@ struct PageInfo {
   Pin pin = Pin::kNone;
 };
 
+// A page with all that is known of it but its bytes: what a node keeps beside them.
+struct PageDescription {
+  PageInfo page;
+  std::vector<std::string> path;  // components from the root; empty: too long to be kept, or not known
+  Xattrs xattrs;
+};
+
 struct DirInfo {
   DirId id;
   DirId parent;  // the root is its own parent
