@@ -30,7 +30,7 @@ libfmt-dev                     text formatting
 libspdlog-dev                  the log
 libsystemd-dev                 readiness notification
 nlohmann-json3-dev             --json output and traces
-liburing-dev                   io_uring batches in kvpagebench
+liburing-dev                   the SSD tier, and io_uring batches in kvpagebench
 prometheus-cpp-dev             metrics
 libgtest-dev                   test framework
 libgmock-dev                   matchers of the test framework

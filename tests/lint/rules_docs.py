@@ -12,6 +12,7 @@ from tree import Finding, Skip, line_of, rule
 MANUALS = {
     "man/kvpagefs.8": r"fs/.*options[a-z_]*\.cc|fs/kvpagefs_main\.cc",
     "man/kvpagebench.1": r"tools/.*options[a-z_]*\.cc|tools/kvpagebench_main\.cc",
+    "man/kvpagectl.8": r"tools/fsck_command\.cc|tools/kvpagectl_main\.cc",
 }
 
 # Boost.Program_options: add_options()("name,n", ...), add("name", ...); the option table: OptionRow{"name", ...}.

@@ -12,13 +12,14 @@ LAYERS = {
     "meta": {"meta", "base"},
     "net": {"net", "base"},
     "fs": {"fs", "spill", "meta", "net", "base"},
-    "tools": {"tools", "base"},
+    "tools": {"tools", "spill", "base"},
 }
 
 # folder -> headers that other folders may include; base is public as a whole
 PUBLIC = {
-    "spill": {"extent.h", "memory_tier.h", "segment.h", "page_header.h"},
-    "meta": {"embedded_meta.h", "meta_client.h", "types.h", "xattr_list.h"},
+    "spill": {"extent.h", "memory_tier.h", "segment.h", "page_header.h", "ssd_log.h", "ssd_disk.h",
+              "ssd_directory.h", "ssd_check.h"},
+    "meta": {"embedded_meta.h", "meta_client.h", "page_description.h", "types.h", "xattr_list.h"},
     "net": {"transport.h"},
     "fs": set(),
     "tools": set(),
@@ -33,7 +34,7 @@ LIBRARIES = [
     ("Asio", r"asio.*", r"(net|tests/unit/net)/.*"),
     ("spdlog", r"spdlog/.*", r"base/log\.cc"),
     ("libsystemd", r"systemd/.*", r"fs/.*"),
-    ("xxHash", r"xxhash\.h", r"(base/checksum\.cc|tests/.*)"),
+    ("xxHash", r"xxh.*\.h", r"(base/checksum\.cc|tests/.*)"),
     ("libaio", r"libaio\.h", r"tests/.*"),
     ("Boost.Program_options", r"boost/program_options.*", r"(fs|tools)/.*"),
     ("the rest of Boost", r"boost/(?!program_options).*", r"(?!)"),
