@@ -170,6 +170,7 @@ void BlockStopSignals() {
   const sigset_t set = StopSet();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the write
 }
 
 Result<StopSignals> StopSignals::Watch(std::function<void(int)> on_signal) {

@@ -31,6 +31,14 @@ enum class Counter : uint8_t {
   kNamesDropped,
   kNotifications,
   kNotificationsDropped,
+  kFetches,
+  kFetchedBytes,
+  kFetchesJoined,
+  kFetchFailures,
+  kFetchTimeouts,
+  kSpillFailures,
+  kSpillsGivenUp,
+  kPagesLost,
   kCount,
 };
 
@@ -65,6 +73,14 @@ inline constexpr CounterName kCounterNames[] = {
     {Counter::kNotifications, "notifications", "Kernel cache entries invalidated."},
     {Counter::kNotificationsDropped, "notifications_dropped",
      "Invalidations left to the entry time-out because too many were waiting."},
+    {Counter::kFetches, "fetches", "Pages brought from SSD into memory."},
+    {Counter::kFetchedBytes, "fetched_bytes", "Their bytes."},
+    {Counter::kFetchesJoined, "fetches_joined", "Opens that waited for a page that was on its way for another one."},
+    {Counter::kFetchFailures, "fetch_failures", "Pages that could not be read from SSD: misses."},
+    {Counter::kFetchTimeouts, "fetch_timeouts", "Opens answered as misses because their page came too late."},
+    {Counter::kSpillFailures, "spill_failures", "Pages that the SSD tier did not take."},
+    {Counter::kSpillsGivenUp, "spills_given_up", "Pages made evictable unwritten because memory was wanted sooner."},
+    {Counter::kPagesLost, "pages_lost", "Pages whose last copy on this node went."},
 };
 
 class Counters {

@@ -23,8 +23,17 @@ Ownership RootOwner() { return {geteuid(), getegid(), 0755}; }
 void StartKeeper(Node::State& node) {
   Keeper::Work work;
   work.evict_step = [&node] { return node.tier->EvictToLow(kEvictStepPages) > 0 && node.tier->AboveLow(); };
-  work.retry_waiters = [&node] { node.space.Retry(node.clock.MonotonicNs()); };
-  work.next_deadline_ns = [&node] { return node.space.NextDeadline(); };
+  work.retry_waiters = [&node] {
+    const int64_t now_ns = node.clock.MonotonicNs();
+    node.space.Retry(now_ns);
+    node.tiering->Retry(now_ns);
+  };
+  work.next_deadline_ns = [&node] {
+    const int64_t space_ns = node.space.NextDeadline();
+    const int64_t fetch_ns = node.tiering->NextDeadline();
+    if (space_ns == 0 || fetch_ns == 0) return std::max(space_ns, fetch_ns);
+    return std::min(space_ns, fetch_ns);
+  };
   work.now_ns = [&node] { return node.clock.MonotonicNs(); };
   work.chore = [&node] {
     for (const auto& file : node.retries.Expire(node.clock.MonotonicNs())) ReleaseHandle(node, file);
@@ -47,12 +56,20 @@ void StartPrefault(Node::State& node) {
       }
       node.prefaulted_bytes.fetch_add(bytes);
     }
+    node.tiering->RegisterMemory(segment);
   });
 }
 
 }  // namespace
 
 void Node::State::OnEvicted(std::span<const PageId> pages) {
+  if (!tiering->has_ssd()) return OnLost(pages);
+  const std::vector<PageId> lost = tiering->LostOf(pages);
+  if (!lost.empty()) OnLost(lost);
+}
+
+void Node::State::OnLost(std::span<const PageId> pages) {
+  counters.Add(Counter::kPagesLost, pages.size());
   for (const PageId page : pages) drafts.ForgetPage(page);
   meta->DropPages(pages, [this](const Result<std::vector<NameRef>>& names) {
     if (!names.ok()) return;
@@ -62,7 +79,10 @@ void Node::State::OnEvicted(std::span<const PageId> pages) {
   });
 }
 
-void Node::State::OnHighWatermark() { keeper.RequestEviction(); }
+void Node::State::OnHighWatermark() {
+  keeper.RequestEviction();
+  tiering->RequestSpace();
+}
 
 void Node::State::OnSpaceFreed() { keeper.RequestRetry(); }
 
@@ -85,12 +105,23 @@ Result<std::unique_ptr<Node>> Node::Create(const Options& options, Log log) {
   if (!tier.ok()) return tier.error();
   state->tier = std::move(*tier);
 
+  Tiering::Parts parts;
+  parts.clock = &state->clock;
+  parts.counters = &state->counters;
+  parts.log = state->log;
+  parts.on_lost = [node = state.get()](std::span<const PageId> pages) { node->OnLost(pages); };
+  auto tiering = Tiering::Open(options, std::move(parts));
+  if (!tiering.ok()) return tiering.error();
+  state->tiering = std::move(*tiering);
+
   EmbeddedMeta::Options meta_options;
   meta_options.state_dir = options.state_dir;
   meta_options.root_owner = RootOwner();
+  meta_options.has_page = [node = state.get()](const PageInfo& page) { return node->tiering->Recovered(page); };
   auto meta = EmbeddedMeta::Open(meta_options, &state->clock, state->log);
   if (!meta.ok()) return meta.error();
   state->meta = std::move(*meta);
+  state->tiering->Start(state->tier.get(), state->meta.get());
 
   const Segment& mapped = state->tier->segment();
   state->log.Info("memory segment: {}, {}", FormatSize(mapped.bytes()), mapped.description());
@@ -110,8 +141,11 @@ void Node::EndSession() {
 
 Node::~Node() {
   state_->stopping.store(true);
+  state_->tiering->Stop();
   state_->keeper.Stop();
   if (state_->prefaulter.joinable()) state_->prefaulter.join();
+  // Its completions still tell the keeper of space.
+  state_->tiering.reset();
 }
 
 }  // namespace kvpagefs

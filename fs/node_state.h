@@ -1,7 +1,8 @@
 // What a node is made of. Private to fs/.
 //
 // Lock order: DraftFile::mutex, then DraftTable, RetryTable, OpenPages, LiveHandles, SpaceWaiters, LockTable, Keeper,
-// KernelNotifier, EventLog (leaves among each other), then the locks inside EmbeddedMeta and MemoryTier. Completions
+// KernelNotifier, EventLog (leaves among each other), then the locks inside Tiering (Spiller, Promoter), SsdLog,
+// EmbeddedMeta and MemoryTier. Completions
 // and Listener calls arrive without locks.
 #pragma once
 
@@ -27,6 +28,7 @@
 #include "fs/read_path.h"
 #include "fs/retry_table.h"
 #include "fs/space_waiters.h"
+#include "fs/tiering.h"
 #include "meta/embedded_meta.h"
 #include "spill/memory_tier.h"
 
@@ -39,6 +41,8 @@ struct Node::State final : MemoryTier::Listener {
   void OnEvicted(std::span<const PageId> pages) override;
   void OnHighWatermark() override;
   void OnSpaceFreed() override;
+  // These pages have no copy on this node any more: their names go.
+  void OnLost(std::span<const PageId> pages);
 
   const Options options;
   const Log log;
@@ -47,6 +51,7 @@ struct Node::State final : MemoryTier::Listener {
   EventLog events;
   std::unique_ptr<EmbeddedMeta> meta;
   std::unique_ptr<MemoryTier> tier;
+  std::unique_ptr<Tiering> tiering;
   OpenPages open_pages;
   LiveHandles<FileHandle> file_handles;
   LiveHandles<DirHandle> dir_handles;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,12 @@ fuse_entry_param DraftEntry(const DraftTable::File& file);
 // Answers ESTALE so that the kernel looks the name up again, or ENOENT when it just did.
 void ReplyLookAgain(fuse_req_t req, RetryTable::Purpose purpose = RetryTable::Purpose::kRead);
 
+// ops_hold.cc
+// The page in memory, held: at once, or when it has come from SSD. kNotFound, kInterrupted. The request stays the
+// caller's to answer.
+void HoldPage(fuse_req_t req, const PageInfo& page, MemoryTier::Touch touch,
+              std::function<void(Result<PageHold>)> done);
+
 // ops_lookup.cc
 void OpLookup(fuse_req_t req, fuse_ino_t parent, const char* name);
 void OpForget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup);
@@ -52,8 +59,9 @@ void OpCreate(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, 
 // Answers ESTALE and makes a draft ready for the look-up that follows.
 void ReplyReopenForWriting(fuse_req_t req, PageId id);
 // Opens a new version of the page for the thread, or joins its process's own, and promises it to the thread. Null when
-// the page is not here any more.
-DraftTable::File PromiseDraft(fuse_req_t req, const PageInfo& page, const NameRef& name, Xattrs xattrs);
+// the page cannot be had any more.
+void PromiseDraft(fuse_req_t req, const PageInfo& page, const NameRef& name, Xattrs xattrs,
+                  std::function<void(DraftTable::File)> done);
 // Keeps a file that its process is writing until the thread opens it; false when its last handle is gone already.
 bool PromiseFile(fuse_req_t req, const DraftTable::File& file, const NameRef& name);
 // Closes a handle that the kernel will not give back.

@@ -148,7 +148,13 @@ void OpStatfs(fuse_req_t req, fuse_ino_t) {
   out.f_bsize = kBlockBytes;
   out.f_frsize = kBlockBytes;
   out.f_blocks = tier.capacity_bytes / kBlockBytes;
-  out.f_bfree = (tier.free_bytes + tier.evictable_bytes) / kBlockBytes;
+  out.f_bfree = (tier.free_bytes + tier.evictable_bytes + tier.dirty_bytes) / kBlockBytes;
+  if (const SsdTier* ssd = node.tiering->ssd()) {
+    // What is on SSD is evictable, but for what is pinned there; it is not told apart here.
+    const uint64_t ssd_blocks = ssd->GetStats().capacity_bytes / kBlockBytes;
+    out.f_blocks += ssd_blocks;
+    out.f_bfree += ssd_blocks;
+  }
   out.f_bavail = out.f_bfree;
   out.f_files = names.pages + names.directories + out.f_bfree;
   out.f_ffree = out.f_bfree;

@@ -86,17 +86,46 @@ void OpRelease(fuse_req_t req, fuse_ino_t, fuse_file_info* fi) {
   fuse_reply_err(req, 0);
 }
 
+namespace {
+
+// The page that the file published last.
+PageId PublishedPage(const DraftTable::File& file) {
+  MutexLock lock(file->mutex);
+  return file->draft == nullptr ? file->follows : PageId{};
+}
+
+void ReplyDurable(fuse_req_t req, PageId page) {
+  Node::State& node = NodeOf(req);
+  if (!node.tiering->spills()) {
+    if (node.options.fsync_refuses) return ReplyError(req, ErrorCode::kUnavailable);
+    fuse_reply_err(req, 0);
+    return;
+  }
+  if (!page.valid()) return node.tiering->Sync([req](const Status& status) { ReplyStatus(req, status); });
+  node.tiering->MakeDurable(page, [req, page](const Status& status) {
+    if (status.ok() || status.code() != ErrorCode::kNotFound) return ReplyStatus(req, status);
+    // Unlinked or replaced meanwhile, there is nothing to be made durable; under its name still, its bytes are lost.
+    NodeOf(req).meta->FindPage(page, [req](const Result<PageInfo>& named) {
+      if (named.ok()) return ReplyError(req, ErrorCode::kLost);
+      ReplyStatus(req, {});
+    });
+  });
+}
+
+}  // namespace
+
 void OpFsync(fuse_req_t req, fuse_ino_t, int, fuse_file_info* fi) {
   Node::State& node = NodeOf(req);
   FileHandle* handle = HandleOf(fi);
-  const auto reply = [req, &node](const Status& status) {
-    if (!status.ok()) return ReplyError(req, status.code());
-    if (node.options.fsync_refuses) return ReplyError(req, ErrorCode::kUnavailable);
-    fuse_reply_err(req, 0);
-  };
-  if (handle->file == nullptr || !handle->seals) return reply(Status());
+  if (handle->hold) return ReplyDurable(req, handle->page.id);
+  if (handle->file == nullptr) return ReplyStatus(req, {});
+  const DraftTable::File file = handle->file;
+  if (!handle->seals) return ReplyDurable(req, PublishedPage(file));
   (void)MarkFlushed(handle);
-  SealFile(node, handle->file, reply);
+  SealFile(node, file, [req, file](const Status& status) {
+    if (!status.ok()) return ReplyError(req, status.code());
+    ReplyDurable(req, PublishedPage(file));
+  });
 }
 
 }  // namespace kvpagefs

@@ -71,7 +71,8 @@ struct stat PageStat(const Node::State& node, const PageInfo& page) {
   attr.st_ino = page.id.value;
   attr.st_nlink = 1;
   attr.st_size = static_cast<off_t>(page.bytes);
-  const uint64_t resident = use.ok() ? use->resident_bytes : 0;
+  uint64_t resident = use.ok() ? use->resident_bytes : 0;
+  if (!use.ok() && node.tiering->OnSsd(page.id)) resident = BlocksFor(page.bytes) * kBlockBytes;
   attr.st_blocks = static_cast<blkcnt_t>(page.bytes == 0 ? 0 : std::max<uint64_t>(resident / kStatBlock, 1));
   return attr;
 }

@@ -42,7 +42,7 @@ DraftTable::File FindOwnDraft(fuse_req_t req, NameView name) {
   if (!node.retries.any()) return node.drafts.FindShown(name, tid);
   if (DraftTable::File promised = node.retries.WriteExpected(tid, name)) return promised;
   DraftTable::File file = node.drafts.FindShown(name, tid);
-  if (file == nullptr || !node.retries.Expected(tid)) return file;
+  if (file == nullptr || !node.retries.Expected(tid, name, node.clock.MonotonicNs())) return file;
   node.retries.Fulfil(tid);
   return PromiseFile(req, file, NameRef{name.parent, std::string(name.name)}) ? file : nullptr;
 }
@@ -63,15 +63,18 @@ void ReplyExpectedEntry(fuse_req_t req, const NameRef& name, const PageInfo& pag
   Node::State& node = NodeOf(req);
   const uint32_t tid = TidOf(req);
   if (purpose == RetryTable::Purpose::kRead) {
-    Result<PageHold> hold = node.tier->Hold(page.id, MemoryTier::Touch::kNone);
-    if (hold.ok()) node.retries.Grant(tid, {std::move(*hold), page});
-    return ReplyPageEntry(req, page);
+    HoldPage(req, page, MemoryTier::Touch::kNone, [req, tid, page](Result<PageHold> hold) {
+      if (hold.ok()) NodeOf(req).retries.Grant(tid, {std::move(*hold), page});
+      ReplyPageEntry(req, page);
+    });
+    return;
   }
   node.meta->GetXattrs(page.id.value, [req, name, page, tid](const Result<Xattrs>& xattrs) {
     NodeOf(req).retries.Fulfil(tid);
-    const DraftTable::File file = PromiseDraft(req, page, name, xattrs.ok() ? *xattrs : Xattrs());
-    if (file == nullptr) return ReplyError(req, ErrorCode::kNotFound);
-    ReplyDraftEntry(req, file);
+    PromiseDraft(req, page, name, xattrs.ok() ? *xattrs : Xattrs(), [req](const DraftTable::File& file) {
+      if (file == nullptr) return ReplyError(req, ErrorCode::kNotFound);
+      ReplyDraftEntry(req, file);
+    });
   });
 }
 
@@ -85,7 +88,8 @@ void ReplyFoundEntry(fuse_req_t req, const NameRef& name, const EntryInfo& found
   }
   const PageInfo& page = std::get<PageInfo>(found);
   if (node.retries.any()) {
-    if (const auto purpose = node.retries.Expected(TidOf(req))) return ReplyExpectedEntry(req, name, page, *purpose);
+    if (const auto purpose = node.retries.Expected(TidOf(req), {name.parent, name.name}, node.clock.MonotonicNs()))
+      return ReplyExpectedEntry(req, name, page, *purpose);
   }
   ReplyPageEntry(req, page);
 }
@@ -105,7 +109,8 @@ void OpLookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
     if (found.ok()) {
       ReplyFoundEntry(req, target, *found);
     } else {
-      if (NodeOf(req).retries.any()) NodeOf(req).retries.Fulfil(TidOf(req));
+      RetryTable& retries = NodeOf(req).retries;
+      if (retries.any()) retries.FoundNothing(TidOf(req), {target.parent, target.name});
       ReplyError(req, found.code());
     }
   });

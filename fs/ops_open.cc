@@ -116,13 +116,13 @@ void OpenPage(fuse_req_t req, PageId id, fuse_file_info fi) {
       }
       return ReplyLookAgain(req);
     }
-    Result<PageHold> hold = state.tier->Hold(id, MemoryTier::Touch::kRead, tid);
-    if (state.retries.any()) (void)state.retries.TakeGrant(tid, id);
-    if (!hold.ok()) {
-      state.counters.Add(Counter::kOpenMisses);
-      return ReplyError(req, ErrorCode::kNotFound);
-    }
-    ReplyPageOpened(req, &fi, *page, std::move(*hold));
+    HoldPage(req, *page, MemoryTier::Touch::kRead, [req, fi, tid, info = *page](Result<PageHold> hold) mutable {
+      Node::State& at = NodeOf(req);
+      if (at.retries.any()) (void)at.retries.TakeGrant(tid, info.id);
+      if (hold.ok()) return ReplyPageOpened(req, &fi, info, std::move(*hold));
+      at.counters.Add(Counter::kOpenMisses);
+      ReplyError(req, hold.code());
+    });
   });
 }
 
@@ -146,22 +146,24 @@ void CreateOverPage(fuse_req_t req, const DraftSpec& spec, const PageInfo& page,
   Node::State& node = NodeOf(req);
   if ((fi.flags & O_EXCL) != 0) return ReplyError(req, ErrorCode::kExists);
   node.meta->GetXattrs(page.id.value, [req, spec, page, fi](const Result<Xattrs>& xattrs) mutable {
-    Node::State& state = NodeOf(req);
-    Result<PageHold> hold = state.tier->Hold(page.id, MemoryTier::Touch::kNone);
     DraftSpec full = spec;
     if (xattrs.ok()) full.xattrs = *xattrs;
-    DraftTable::File file = hold.ok() ? OpenDraft(state, full, page, std::move(*hold)) : CreateDraft(state, full);
-    Status status;
-    {
-      MutexLock lock(file->mutex);
-      status = MakeWritableLocked(state, file, (fi.flags & O_TRUNC) == 0);
-      if (!status.ok()) file->handles = 1;
-    }
-    if (!status.ok()) {
-      ReleaseHandle(state, file);
-      return ReplyError(req, status.code());
-    }
-    ReplyCreated(req, file, &fi);
+    HoldPage(req, page, MemoryTier::Touch::kNone, [req, full, page, fi](Result<PageHold> hold) mutable {
+      Node::State& state = NodeOf(req);
+      if (!hold.ok() && hold.code() == ErrorCode::kInterrupted) return ReplyError(req, hold.code());
+      DraftTable::File file = hold.ok() ? OpenDraft(state, full, page, std::move(*hold)) : CreateDraft(state, full);
+      Status status;
+      {
+        MutexLock lock(file->mutex);
+        status = MakeWritableLocked(state, file, (fi.flags & O_TRUNC) == 0);
+        if (!status.ok()) file->handles = 1;
+      }
+      if (!status.ok()) {
+        ReleaseHandle(state, file);
+        return ReplyError(req, status.code());
+      }
+      ReplyCreated(req, file, &fi);
+    });
   });
 }
 
@@ -189,16 +191,20 @@ bool PromiseFile(fuse_req_t req, const DraftTable::File& file, const NameRef& na
   return true;
 }
 
-DraftTable::File PromiseDraft(fuse_req_t req, const PageInfo& page, const NameRef& name, Xattrs xattrs) {
+void PromiseDraft(fuse_req_t req, const PageInfo& page, const NameRef& name, Xattrs xattrs,
+                  std::function<void(DraftTable::File)> done) {
   Node::State& node = NodeOf(req);
   const uint32_t tid = TidOf(req);
-  DraftTable::File file = node.drafts.FindShown({name.parent, name.name}, tid);
-  if (file != nullptr && PromiseFile(req, file, name)) return file;
-  Result<PageHold> hold = node.tier->Hold(page.id, MemoryTier::Touch::kNone);
-  if (!hold.ok()) return nullptr;
-  file = OpenDraft(node, {name, tid, page.owner, std::move(xattrs)}, page, std::move(*hold));
-  (void)PromiseFile(req, file, name);  // fresh: not closed
-  return file;
+  const DraftTable::File shown = node.drafts.FindShown({name.parent, name.name}, tid);
+  if (shown != nullptr && PromiseFile(req, shown, name)) return done(shown);
+  DraftSpec spec{name, tid, page.owner, std::move(xattrs)};
+  HoldPage(req, page, MemoryTier::Touch::kNone,
+           [req, page, spec = std::move(spec), done = std::move(done)](Result<PageHold> hold) {
+             if (!hold.ok()) return done(nullptr);
+             const DraftTable::File file = OpenDraft(NodeOf(req), spec, page, std::move(*hold));
+             (void)PromiseFile(req, file, spec.name);  // fresh: not closed
+             done(file);
+           });
 }
 
 void CloseHandle(Node::State& node, FileHandle* handle) {
@@ -215,12 +221,11 @@ void ReplyReopenForWriting(fuse_req_t req, PageId id) {
   };
   auto facts = std::make_shared<Facts>();
   const auto finish = [req, facts](const Result<Xattrs>& xattrs) {
-    Node::State& state = NodeOf(req);
-    if (PromiseDraft(req, facts->page, facts->name, xattrs.ok() ? *xattrs : Xattrs()) == nullptr) {
-      return ReplyError(req, ErrorCode::kNotFound);
-    }
-    state.counters.Add(Counter::kStaleRetries);
-    ReplyError(req, ErrorCode::kStale);
+    PromiseDraft(req, facts->page, facts->name, xattrs.ok() ? *xattrs : Xattrs(), [req](const DraftTable::File& file) {
+      if (file == nullptr) return ReplyError(req, ErrorCode::kNotFound);
+      NodeOf(req).counters.Add(Counter::kStaleRetries);
+      ReplyError(req, ErrorCode::kStale);
+    });
   };
   const auto with_name = [req, facts, finish](Result<NameRef> name) {
     if (!name.ok()) return ReplyLookAgain(req, RetryTable::Purpose::kWrite);

@@ -34,6 +34,7 @@ std::optional<Status> AttemptOnce(Node::State& node, const Change& change) {
     Status status = change.attempt();
     if (status.ok() || status.code() != ErrorCode::kNoSpace) return status;
     if (node.stopping.load() || !node.tier->WaitForSpace(change.missing_bytes())) return status;
+    node.tiering->RequestSpace();
   }
   return std::nullopt;
 }
@@ -56,6 +57,8 @@ void RunChange(fuse_req_t req, const Change& change) {
   waiter.ticket = node.next_ticket.fetch_add(1);
   waiter.deadline_ns = node.clock.MonotonicNs() + node.options.space_wait_ms * 1'000'000;
   waiter.attempt = [&node, change] { return AttemptOnce(node, change); };
+  // Better to lose a page that the SSD was too slow for than to refuse one.
+  waiter.last_resort = [&node, change] { node.tiering->GiveUp(change.missing_bytes()); };
   waiter.answer = [req, change](const Status& status) { Answer(req, change, status); };
   const uint64_t ticket = waiter.ticket;
   // Before parking: once parked, the request may be answered and gone at any moment.

@@ -72,6 +72,7 @@ void SetPinOf(fuse_req_t req, fuse_ino_t ino, std::string_view word) {
   const PageId id{MetaId(node, ino)};
   node.meta->SetPin(id, *pin, [req, id, pin](const Status& status) {
     if (status.ok()) (void)NodeOf(req).tier->SetPin(id, *pin);
+    if (status.ok()) NodeOf(req).tiering->SetPin(id, *pin);
     ReplyStatus(req, status);
   });
 }

@@ -224,6 +224,8 @@ Result<ParsedOptions> ParseAll(int argc, const char* const* argv, const char* co
   }
   if (Status applied = Apply(given, options); !applied.ok()) return applied.error();
   if (Status applied = ApplyArguments(line, options); !applied.ok()) return applied.error();
+  if (options->state_dir.empty() && !options->ssd_dirs.empty())
+    options->state_dir = options->ssd_dirs.front() + "/names";
   if (Status checked = CheckTogether(*options); !checked.ok()) return checked.error();
   return parsed;
 }

@@ -21,6 +21,13 @@ enum class ReadPath : uint8_t {
   kDirect,     // always direct I/O (mapping needs kernel 6.6 and libfuse 3.17)
 };
 
+// When pages are written to SSD.
+enum class SpillMode : uint8_t {
+  kWriteBehind,  // soon after they are sealed
+  kOnEvict,      // when memory runs short
+  kOff,          // never; what is on SSD is read
+};
+
 struct Options {
   // Where.
   std::string source;       // "standalone", or empty, which means the same
@@ -39,6 +46,13 @@ struct Options {
   double low_watermark = 0.90;
   uint64_t max_page_bytes = uint64_t{256} << 20;
   int64_t space_wait_ms = 500;  // how long a write waits for held pages before ENOSPC; below 1000
+
+  // SSD tier.
+  std::vector<std::string> ssd_dirs;  // absolute; empty: no SSD tier
+  uint64_t ssd_bytes = 0;             // of all of them together
+  SpillMode spill = SpillMode::kWriteBehind;
+  int64_t open_timeout_ms = 2000;    // how long an open waits for its page to come from SSD
+  int64_t stop_timeout_ms = 60'000;  // how long a stop writes what is not on SSD yet
 
   // Names.
   std::string state_dir;  // empty: nothing is persisted

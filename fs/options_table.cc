@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "fs/machine.h"
 #include "fs/option_values.h"
@@ -34,6 +35,23 @@ Status StorePath(std::string_view text, std::string* field) {
                  fmt::format("path '{}' has a control character or ends in a blank: choose another path", text));
   }
   *field = AbsolutePath(text);
+  return {};
+}
+
+Status StorePaths(std::string_view text, std::vector<std::string>* field) {
+  field->clear();
+  while (!text.empty()) {
+    const size_t colon = text.find(':');
+    std::string path;
+    if (Status stored = StorePath(text.substr(0, colon), &path); !stored.ok()) return stored;
+    if (path.empty() || std::find(field->begin(), field->end(), path) != field->end()) {
+      return Error(ErrorCode::kInvalid,
+                   fmt::format("'{}' is {} in the list: name each directory once, with ':' between them", path,
+                               path.empty() ? "an empty path" : "twice"));
+    }
+    field->push_back(std::move(path));
+    text.remove_prefix(colon == std::string_view::npos ? text.size() : colon + 1);
+  }
   return {};
 }
 
@@ -96,15 +114,41 @@ constexpr std::array kTable = {
     OptionRow{"space-wait", Kind::kValue, "TIME", "500ms", "how long a write waits for pages in use before ENOSPC",
               [](Text text, Options* to) { return Store(ParseTime(text, {0, 999}), &to->space_wait_ms); },
               [](const Options& from) { return ExactTime(from.space_wait_ms); }},
-    OptionRow{"state-dir", Kind::kValue, "DIR", "none: names are kept in memory only",
-              "keep the names in this directory",
-              [](Text text, Options* to) { return StorePath(text, &to->state_dir); },
-              [](const Options& from) { return from.state_dir; }},
+    OptionRow{"ssd-dir", Kind::kValue, "DIR[:DIR...]", "none: memory only",
+              "keep pages in these directories, each on a local SSD; needs --ssd",
+              [](Text text, Options* to) { return StorePaths(text, &to->ssd_dirs); },
+              [](const Options& from) { return fmt::format("{}", fmt::join(from.ssd_dirs, ":")); }},
+    OptionRow{"ssd", Kind::kValue, "SIZE", "none", "disk space of the SSD tier, all directories together",
+              [](Text text, Options* to) {
+                to->ssd_bytes = 0;
+                return text.empty() ? Status() : Store(ParseSizeIn(text, {kMiB, 1024 * kTiB}), &to->ssd_bytes);
+              },
+              [](const Options& from) { return from.ssd_bytes == 0 ? std::string() : ExactSize(from.ssd_bytes); }},
+    OptionRow{"spill", Kind::kValue, "write-behind|on-evict|off", "write-behind",
+              "when pages are written to SSD: soon after they are sealed, when memory runs short, or never",
+              [](Text text, Options* to) { return StoreWord(text, {"write-behind", "on-evict", "off"}, &to->spill); },
+              [](const Options& from) -> std::string {
+                return from.spill == SpillMode::kWriteBehind ? "write-behind"
+                       : from.spill == SpillMode::kOnEvict   ? "on-evict"
+                                                             : "off";
+              }},
+    OptionRow{"open-timeout", Kind::kValue, "TIME", "2s",
+              "how long an open waits for its page to come from SSD before it is a miss (ENOENT)",
+              [](Text text, Options* to) { return Store(ParseTime(text, {1, 3'600'000}), &to->open_timeout_ms); },
+              [](const Options& from) { return ExactTime(from.open_timeout_ms); }},
+    OptionRow{"stop-timeout", Kind::kValue, "TIME", "60s",
+              "how long a stop writes pages that are not on SSD yet before it leaves the rest",
+              [](Text text, Options* to) { return Store(ParseTime(text, {0, 3'600'000}), &to->stop_timeout_ms); },
+              [](const Options& from) { return ExactTime(from.stop_timeout_ms); }},
+    OptionRow{
+        "state-dir", Kind::kValue, "DIR", "with --ssd-dir its first directory's names/, else none: kept in memory only",
+        "keep the names in this directory", [](Text text, Options* to) { return StorePath(text, &to->state_dir); },
+        [](const Options& from) { return from.state_dir; }},
     OptionRow{"node-name", Kind::kValue, "NAME", "the host's name", "what this node is called in status and attributes",
               [](Text text, Options* to) { return StoreNodeName(text, &to->node_name); },
               [](const Options& from) { return from.node_name; }},
     OptionRow{"attr-timeout", Kind::kValue, "TIME", "1s",
-              "how long the kernel may answer stat and lookup from its caches",
+              "how long the kernel may answer stat from its cache; names it may keep 60 times as long",
               [](Text text, Options* to) { return Store(ParseTime(text, {0, 3'600'000}), &to->attr_timeout_ms); },
               [](const Options& from) { return ExactTime(from.attr_timeout_ms); }},
     OptionRow{"readahead", Kind::kValue, "SIZE", "1MiB", "how far the kernel reads ahead through its page cache",
@@ -121,7 +165,7 @@ constexpr std::array kTable = {
               [](Text text, Options* to) { return Store(ParseCount(text, kMaxThreads), &to->threads); },
               [](const Options& from) { return fmt::format("{}", from.threads); }},
     OptionRow{"fsync-without-ssd", Kind::kValue, "success|eio", "success",
-              "what fsync answers, as there is no SSD tier",
+              "what fsync answers when there is no SSD tier",
               [](Text text, Options* to) { return StoreWord(text, {"success", "eio"}, &to->fsync_refuses); },
               [](const Options& from) -> std::string { return from.fsync_refuses ? "eio" : "success"; }},
     OptionRow{"allow-other", Kind::kFlag, "", "no", "let other users use the mount (also -o allow_other)",
@@ -168,6 +212,37 @@ Options DefaultOptions() {
   return options;
 }
 
+namespace {
+
+// What lies on the mount itself would wait for its own daemon.
+Status CheckOutsideMount(const Options& options, std::string_view option, const std::string& path) {
+  std::error_code error;
+  const auto real = std::filesystem::weakly_canonical(path, error).lexically_normal().string() + '/';
+  const auto mount = std::filesystem::weakly_canonical(options.mount_point, error).lexically_normal().string() + '/';
+  if (options.mount_point.empty() || !std::string_view(real).starts_with(mount)) return {};
+  return Error(ErrorCode::kInvalid,
+               fmt::format("{} '{}' is under the mount point '{}': choose a directory outside of it", option, path,
+                           options.mount_point));
+}
+
+Status CheckSsd(const Options& options) {
+  if (options.ssd_dirs.empty() != (options.ssd_bytes == 0)) {
+    return Error(
+        ErrorCode::kInvalid,
+        options.ssd_bytes == 0
+            ? fmt::format("ssd-dir '{}' has no size: say with --ssd how much of the disk it may take",
+                          options.ssd_dirs.front())
+            : fmt::format("ssd '{}' has no place: name a directory with --ssd-dir", ExactSize(options.ssd_bytes)));
+  }
+  for (const std::string& dir : options.ssd_dirs) {
+    if (Status outside = CheckOutsideMount(options, "ssd-dir", dir); !outside.ok()) return outside;
+  }
+  if (options.state_dir.empty()) return {};
+  return CheckOutsideMount(options, "state-dir", options.state_dir);
+}
+
+}  // namespace
+
 Status CheckTogether(const Options& options) {
   if (options.low_watermark >= options.high_watermark) {
     return Error(ErrorCode::kInvalid,
@@ -180,7 +255,7 @@ Status CheckTogether(const Options& options) {
                  fmt::format("memory '{}' is more than the machine has ({}MiB): choose a smaller --memory",
                              ExactSize(options.memory_bytes), machine_bytes / kMiB));
   }
-  return {};
+  return CheckSsd(options);
 }
 
 std::string AbsolutePath(std::string_view path) {

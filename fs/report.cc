@@ -7,14 +7,11 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include "fs/gauge.h"
+#include "fs/report_ssd.h"
+
 namespace kvpagefs {
 namespace {
-
-struct Gauge {
-  std::string_view name;  // in status; in metrics "kvpagefs_<name>"
-  double value;
-  std::string_view help;
-};
 
 // capacity = free + headers + drafts + held + pinned + dirty + evictable, from one snapshot.
 std::vector<Gauge> MemoryGauges(const MemoryTier::Stats& stats) {
@@ -80,7 +77,9 @@ void AppendFamily(std::vector<prometheus::MetricFamily>* families, const Gauge& 
 
 std::string_view StateWord(const Node::State& node) {
   if (node.stopping.load()) return "stopping";
-  return node.meta->StoreProblem().empty() ? "serving" : "degraded";
+  const bool healthy = node.meta->StoreProblem().empty() &&
+                       (!node.tiering->has_ssd() || node.tiering->ssd()->GetStats().problem.empty());
+  return healthy ? "serving" : "degraded";
 }
 
 }  // namespace
@@ -99,6 +98,11 @@ std::string StatusText(Node::State& node) {
               MemoryGauges(stats));
   AppendLines(&text, "names and files now", NodeGauges(node));
   AppendLines(&text, "evictions since start", EvictionCounts(stats));
+  if (node.tiering->has_ssd()) {
+    AppendLines(&text, "SSD tier now", SsdGauges(*node.tiering));
+    text += SsdDirLines(*node.tiering);
+    AppendLines(&text, "SSD tier since start", SsdCounts(*node.tiering));
+  }
   text += "\n# requests since start\n";
   for (const CounterName& row : kCounterNames) {
     text += fmt::format("{} {}\n", row.name, node.counters.Get(row.counter));
@@ -118,6 +122,8 @@ std::string MetricsText(Node::State& node) {
   for (const Gauge& gauge : MemoryGauges(stats)) AppendFamily(&families, gauge, prometheus::MetricType::Gauge);
   for (const Gauge& gauge : NodeGauges(node)) AppendFamily(&families, gauge, prometheus::MetricType::Gauge);
   for (const Gauge& gauge : EvictionCounts(stats)) AppendFamily(&families, gauge, prometheus::MetricType::Counter);
+  for (const Gauge& gauge : SsdGauges(*node.tiering)) AppendFamily(&families, gauge, prometheus::MetricType::Gauge);
+  for (const Gauge& gauge : SsdCounts(*node.tiering)) AppendFamily(&families, gauge, prometheus::MetricType::Counter);
   for (const CounterName& row : kCounterNames) {
     const Gauge gauge{row.name, static_cast<double>(node.counters.Get(row.counter)), row.help};
     AppendFamily(&families, gauge, prometheus::MetricType::Counter);

@@ -3,16 +3,22 @@
 #include <utility>
 
 namespace kvpagefs {
+namespace {
+
+bool IsName(const NameRef& name, NameView view) { return name.parent == view.parent && name.name == view.name; }
+
+}  // namespace
 
 bool RetryTable::Expect(uint32_t tid, Purpose purpose, int64_t now_ns) {
   Read earlier;  // its hold goes behind the lock
   MutexLock lock(mutex_);
   const auto [at, fresh] = reads_.try_emplace(tid);
-  const bool waits = !fresh && !at->second.granted && now_ns - at->second.since_ns < kRepeatedWithinNs;
+  const bool waits =
+      !fresh && !at->second.granted && !at->second.missing && now_ns - at->second.since_ns < kRepeatedWithinNs;
   if (waits) {
     reads_.erase(at);
   } else {
-    earlier = std::exchange(at->second, Read{now_ns, purpose, std::nullopt});
+    earlier = std::exchange(at->second, Read{now_ns, purpose, std::nullopt, std::nullopt});
   }
   CountLocked();
   return !waits;
@@ -28,11 +34,26 @@ std::shared_ptr<DraftFile> RetryTable::ExpectWrite(uint32_t tid, std::shared_ptr
   return earlier;
 }
 
-std::optional<RetryTable::Purpose> RetryTable::Expected(uint32_t tid) const {
+std::optional<RetryTable::Purpose> RetryTable::Expected(uint32_t tid, NameView name, int64_t now_ns) const {
   MutexLock lock(mutex_);
   const auto found = reads_.find(tid);
   if (found == reads_.end()) return std::nullopt;
-  return found->second.purpose;
+  const Read& read = found->second;
+  if (read.missing && (!IsName(*read.missing, name) || now_ns - read.since_ns >= kRepeatedWithinNs))
+    return std::nullopt;
+  return read.purpose;
+}
+
+void RetryTable::FoundNothing(uint32_t tid, NameView name) {
+  MutexLock lock(mutex_);
+  const auto found = reads_.find(tid);
+  if (found == reads_.end() || found->second.granted) return;
+  if (found->second.missing) {
+    reads_.erase(found);
+  } else {
+    found->second.missing = NameRef{name.parent, std::string(name.name)};
+  }
+  CountLocked();
 }
 
 void RetryTable::Fulfil(uint32_t tid) {
@@ -53,7 +74,7 @@ std::shared_ptr<DraftFile> RetryTable::WriteExpected(uint32_t tid, NameView name
   const auto found = writes_.find(tid);
   if (found == writes_.end()) return nullptr;
   const Write& write = found->second;
-  return write.name.parent == name.parent && write.name.name == name.name ? write.file : nullptr;
+  return IsName(write.name, name) ? write.file : nullptr;
 }
 
 std::optional<RetryTable::Granted> RetryTable::TakeGrant(uint32_t tid, PageId page) {

@@ -48,12 +48,15 @@ class RetryTable {
 
   // For look-ups.
   bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
-  std::optional<Purpose> Expected(uint32_t tid) const;
+  std::optional<Purpose> Expected(uint32_t tid, NameView name, int64_t now_ns) const;
   void Grant(uint32_t tid, Granted granted);
   std::shared_ptr<DraftFile> WriteExpected(uint32_t tid, NameView name) const;
 
-  // The look-up found no page, or it became the promise of a file: no expectation any more.
+  // The look-up became the promise of a file: no expectation any more.
   void Fulfil(uint32_t tid);
+  // The look-up found no page. The kernel looks a name up twice in one go, first to see whether its cached entry still
+  // holds, so the expectation lasts for one more look-up of the same name.
+  void FoundNothing(uint32_t tid, NameView name);
 
   // The facts of a page that the thread was granted; nothing: no such grant.
   std::optional<PageInfo> GrantedPage(uint32_t tid, PageId page) const;
@@ -71,6 +74,7 @@ class RetryTable {
     int64_t since_ns = 0;
     Purpose purpose = Purpose::kRead;
     std::optional<Granted> granted;
+    std::optional<NameRef> missing;  // found nothing once
   };
   struct Write {
     int64_t expires_ns = 0;

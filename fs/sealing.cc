@@ -51,7 +51,7 @@ struct Publication {
 // The first half of sealing: the bytes become a page of this node.
 Result<Publication> SealLocked(Node::State& node, const File& file) KVP_REQUIRES(file->mutex) {
   const PageId id = file->node_id_used ? node.meta->NewPageId() : PageId{file->node_id};
-  Result<PageHold> hold = node.tier->Seal(id, file->draft, file->pin);
+  Result<PageHold> hold = node.tier->Seal(id, file->draft, file->pin, node.tiering->SealCopy());
   if (!hold.ok()) return hold.error();
   file->node_id_used = true;
   if (!file->mtime_set) file->mtime_ns = node.clock.WallNs();
@@ -88,6 +88,7 @@ Status FinishPublish(Node::State& node, const File& file, const Publication& mad
     node.counters.Add(Counter::kSealErrors);
   } else {
     if (outcome->dropped) RemovePage(node, *outcome->dropped);
+    if (outcome->page.id == made.page.id) node.tiering->OnPublished(made.page);
     if (outcome->replaced) node.notifier.Invalidate(std::span(&made.name, 1));
     node.counters.Add(Counter::kSeals);
     node.events.Add(made.page.mtime_ns, outcome->replaced ? "replace" : "publish", made.name, made.page.bytes);
@@ -100,6 +101,7 @@ Status FinishPublish(Node::State& node, const File& file, const Publication& mad
 
 void RemovePage(Node::State& node, PageId page) {
   (void)node.tier->Remove(page);
+  node.tiering->Remove(page);
   node.drafts.ForgetPage(page);
 }
 

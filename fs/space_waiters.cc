@@ -48,7 +48,11 @@ void SpaceWaiters::Retry(int64_t now_ns) {
       waiter.answer(ErrorCode::kInterrupted);
       continue;
     }
-    const std::optional<Status> status = waiter.attempt();
+    std::optional<Status> status = waiter.attempt();
+    if (!status && waiter.deadline_ns <= now_ns && waiter.last_resort) {
+      waiter.last_resort();
+      status = waiter.attempt();
+    }
     if (status) {
       waiter.answer(*status);
     } else if (waiter.deadline_ns <= now_ns) {

@@ -25,6 +25,7 @@ class SpaceWaiters {
   struct Waiter {
     std::function<std::optional<Status>()> attempt;  // nothing: there is still no room, but waiting makes sense
     std::function<void(const Status&)> answer;       // exactly once
+    std::function<void()> last_resort;               // at the deadline, before a last attempt; may be empty
     int64_t deadline_ns = 0;                         // monotonic
     uint64_t ticket = 0;                             // for Interrupt; unique
     bool interrupted = false;

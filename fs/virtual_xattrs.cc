@@ -5,11 +5,12 @@
 namespace kvpagefs {
 namespace {
 
-// A page and what this node knows of it; `use` is empty when its bytes are not here.
+// A page and what this node knows of it; `use` is empty when its bytes are not in memory.
 struct Facts {
   const Node::State& node;
   const PageInfo& page;
   std::optional<PageUse> use;
+  bool on_ssd = false;
 };
 
 struct Row {
@@ -17,9 +18,13 @@ struct Row {
   std::string (*value)(const Facts& facts);
 };
 
-std::string Tier(const Facts& facts) { return facts.use ? "memory" : "none"; }
+// The quickest one.
+std::string Tier(const Facts& facts) { return facts.use ? "memory" : facts.on_ssd ? "ssd" : "none"; }
 std::string Replicas(const Facts& facts) {
-  return facts.use ? fmt::format("{}:memory", facts.node.options.node_name) : std::string();
+  const std::string& node = facts.node.options.node_name;
+  std::string replicas = facts.use ? node + ":memory" : std::string();
+  if (facts.on_ssd) replicas += fmt::format("{}{}:ssd", replicas.empty() ? "" : ",", node);
+  return replicas;
 }
 std::string ChecksumText(const Facts& facts) { return fmt::format("xxh3:{:016x}", facts.page.checksum); }
 std::string PageIdText(const Facts& facts) { return fmt::format("{:016x}", facts.page.id.value); }
@@ -52,7 +57,8 @@ std::optional<std::string> VirtualXattr(const Node::State& node, const PageInfo&
   for (const Row& row : kRows) {
     if (row.name != key) continue;
     const Result<PageUse> use = node.tier->Use(page.id);
-    return row.value(Facts{node, page, use.ok() ? std::optional<PageUse>(*use) : std::nullopt});
+    return row.value(
+        Facts{node, page, use.ok() ? std::optional<PageUse>(*use) : std::nullopt, node.tiering->OnSsd(page.id)});
   }
   return std::nullopt;
 }

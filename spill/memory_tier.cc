@@ -82,7 +82,7 @@ Result<PageHold> MemoryTier::Seal(PageId id, std::unique_ptr<Draft>& draft, Pin 
 }
 
 Result<PageHold> MemoryTier::Hold(PageId id, Touch touch, uint32_t reader) {
-  const int64_t now_ns = touch == Touch::kRead ? state_->clock->WallNs() : 0;
+  const int64_t now_ns = touch != Touch::kNone ? state_->clock->WallNs() : 0;
   TierEvents events;  // stays empty: holding frees nothing
   MutexLock lock(state_->mutex);
   PageSlot* const page = state_->table.Find(id);
@@ -99,6 +99,8 @@ Result<PageHold> MemoryTier::Hold(PageId id, Touch touch, uint32_t reader) {
   if (touch == Touch::kRead) {
     state_->LeaveOrder(*page);
     state.entry = OrderEntry::kRead;
+  }
+  if (touch != Touch::kNone) {
     if (state.reads != UINT32_MAX) ++state.reads;
     state.last_reader = reader;
     state.last_read_ns = now_ns;

@@ -177,10 +177,11 @@ class MemoryTier {
 
   // What the hold is for.
   enum class Touch : uint8_t {
-    kRead,  // an open for reading: counts, and protects from eviction for a while
-    kNone,  // everything else: changes nothing in the eviction order
+    kRead,   // an open for reading: counts, and protects from eviction for a while
+    kCount,  // an open for reading that only counts: the first of a page that came from another tier
+    kNone,   // everything else: changes nothing in the eviction order
   };
-  // kNotFound. `reader`: process id, kept as last_reader for kRead.
+  // kNotFound. `reader`: process id, kept as last_reader for kRead and kCount.
   Result<PageHold> Hold(PageId id, Touch touch, uint32_t reader = 0);
 
   // kNotFound. Looks without touching: a stat of every page evicts and protects nothing.

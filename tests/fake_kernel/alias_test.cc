@@ -39,7 +39,13 @@ TEST_F(AliasTest, ForgottenAliasGivesWayToThePagesOwnInode) {
   kernel_.Forget(alias, 2);
   EXPECT_EQ(other_.Lookup("a").node(), alias) << "one look-up was left";
   kernel_.ForgetMany({{alias, 1}, {file.node, 1}, {alias, 1}});
-  EXPECT_EQ(other_.Lookup("a").node(), file.node);
+  // Nobody answers a FORGET, and another worker may answer the look-up before it is served.
+  const auto own_inode = [&] {
+    const uint64_t node = other_.Lookup("a").node();
+    if (node == alias) kernel_.Forget(alias, 1);
+    return node == file.node;
+  };
+  EXPECT_TRUE(Eventually(own_inode));
   EXPECT_EQ(other_.Contents("a"), "one");
 }
 
@@ -47,9 +53,14 @@ TEST_F(AliasTest, AliasForgottenWhileTheWriterHasItOpenIsReplacedByANewOne) {
   const OpenReply file = SealedButOpen("a", "one");
   const uint64_t first = other_.Lookup("a").node();
   kernel_.Forget(first, 1);
-  const uint64_t second = other_.Lookup("a").node();
+  uint64_t second = 0;
+  const auto other_alias = [&] {
+    second = other_.Lookup("a").node();
+    if (second == first) kernel_.Forget(first, 1);
+    return second != first;
+  };
+  EXPECT_TRUE(Eventually(other_alias)) << "ids are never used twice";
   EXPECT_NE(second, file.node);
-  EXPECT_NE(second, first) << "ids are never used twice";
   me_.Release(file);
 }
 

@@ -166,6 +166,22 @@ TEST_F(StaleTest, RetryThatFoundNothingLeavesNoTrace) {
   if (file.error == 0) me_.Release(file);
 }
 
+// Deleted when the kernel checked its entry, there again when it made a new one, replaced when it opened that.
+TEST_F(StaleTest, NameThatComesAndGoesDuringTheRetryIsStaleOnlyOnce) {
+  for (const int flags : {O_WRONLY, O_RDONLY}) {
+    const uint64_t node = ReplacedNode("a", "second");
+    ASSERT_EQ(me_.Open(node, flags).error, ESTALE);
+    ASSERT_EQ(other_.Unlink("a"), 0);
+    EXPECT_EQ(me_.Lookup("a").error, ENOENT);
+    other_.Put("a", "third");
+    const uint64_t found = me_.Lookup("a").node();
+    other_.Put("a", "fourth");
+    const OpenReply file = me_.Open(found, flags);
+    ASSERT_EQ(file.error, 0) << flags;
+    me_.Release(file);
+  }
+}
+
 TEST_F(StaleTest, DirectoryThatIsGoneIsStale) {
   const uint64_t dir = me_.Mkdir("d").node();
   ASSERT_EQ(me_.Rmdir("d"), 0);

@@ -36,7 +36,7 @@ class FaultsTest : public NodeTest {
     const std::map<std::string, std::string> status = node_->Status();
     uint64_t sum = 0;
     for (const char* key : {"memory_free_bytes", "memory_header_bytes", "memory_draft_bytes", "memory_held_bytes",
-                            "memory_pinned_bytes", "memory_evictable_bytes"}) {
+                            "memory_pinned_bytes", "memory_dirty_bytes", "memory_evictable_bytes"}) {
       const auto found = status.find(key);
       if (found == status.end()) return false;
       sum += std::stoull(found->second);

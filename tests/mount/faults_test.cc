@@ -149,6 +149,8 @@ TEST_F(WriterFaults, WaitingWriterCanBeKilled) {
   StartRealNode({.memory = "16MiB", .arguments = {"--space-wait", "999ms"}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   std::vector<Fd> held = HoldEverything();
+  // A busy machine delays any one of them; all of them only waiting for the deadline would.
+  double quickest = 1e9;
   for (int round = 0; round < 5; ++round) {
     Peer writer([path = Path("late")](const std::string&) {
       Fd fd = Open(path, O_WRONLY | O_CREAT);
@@ -161,9 +163,9 @@ TEST_F(WriterFaults, WaitingWriterCanBeKilled) {
     ASSERT_TRUE(WaitUntil([&] { return node_->StatusNumber("no_space_errors").value_or(1) > refused; }, Seconds(30)));
     const Stopwatch watch;
     writer.Kill(SIGKILL);
-    printf("killed within %.0f ms\n", watch.seconds() * 1000);
-    EXPECT_LT(watch.seconds(), 0.9) << "as long as the wait for space";
+    quickest = std::min(quickest, watch.seconds());
   }
+  EXPECT_LT(quickest, 0.9) << "as long as the wait for space";
   held.clear();
   EXPECT_EQ(Value(SizeOf(Path("late"))), "ENOENT");
   EXPECT_EQ(WriteFile(Path("late"), Pattern(1, 8 * kMiB)), 0);
@@ -175,10 +177,13 @@ TEST_F(WriterFaults, SegmentHeldByReaders) {
   KVP_RETURN_IF_NOT_RUNNING();
   std::vector<Fd> held = HoldEverything();
   ExpectAccounting();
-  const Stopwatch watch;
-  const int64_t outcome = WriteFile(Path("late"), Pattern(9, 4 * kMiB));
-  EXPECT_EQ(Value(outcome), "ENOSPC");
-  EXPECT_LT(watch.seconds(), 1.0);
+  double quickest = 1e9;
+  for (int round = 0; round < 5 && quickest >= 1.0; ++round) {
+    const Stopwatch watch;
+    EXPECT_EQ(Value(WriteFile(Path("late"), Pattern(9, 4 * kMiB))), "ENOSPC");
+    quickest = std::min(quickest, watch.seconds());
+  }
+  EXPECT_LT(quickest, 1.0);
   EXPECT_EQ(Value(SizeOf(Path("late"))), "ENOENT");
   for (size_t i = 0; i < held.size(); ++i) EXPECT_EQ(CheckPage(i, ReadDescriptor(held[i].get())), "") << i;
   held.clear();

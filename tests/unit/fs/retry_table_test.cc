@@ -35,8 +35,8 @@ class RetryTableTest : public NodeTest {
 
 TEST_F(RetryTableTest, SecondStaleWithoutALookUpIsFinal) {
   EXPECT_TRUE(table_.Expect(kTid, Purpose::kRead, kStart));
-  EXPECT_EQ(table_.Expected(kTid), Purpose::kRead);
-  EXPECT_EQ(table_.Expected(kOtherTid), std::nullopt);
+  EXPECT_EQ(table_.Expected(kTid, kName, kStart), Purpose::kRead);
+  EXPECT_EQ(table_.Expected(kOtherTid, kName, kStart), std::nullopt);
   EXPECT_FALSE(table_.Expect(kTid, Purpose::kRead, kStart + 1));
   EXPECT_FALSE(table_.any());
   EXPECT_TRUE(table_.Expect(kTid, Purpose::kRead, kStart + 2)) << "the next system call";
@@ -45,13 +45,29 @@ TEST_F(RetryTableTest, SecondStaleWithoutALookUpIsFinal) {
 
 TEST_F(RetryTableTest, PurposeIsRememberedUntilFulfilled) {
   ASSERT_TRUE(table_.Expect(kTid, Purpose::kWrite, kStart));
-  EXPECT_EQ(table_.Expected(kTid), Purpose::kWrite);
+  EXPECT_EQ(table_.Expected(kTid, kName, kStart), Purpose::kWrite);
   table_.Fulfil(kOtherTid);
-  EXPECT_EQ(table_.Expected(kTid), Purpose::kWrite);
+  EXPECT_EQ(table_.Expected(kTid, kName, kStart), Purpose::kWrite);
   table_.Fulfil(kTid);
-  EXPECT_EQ(table_.Expected(kTid), std::nullopt);
+  EXPECT_EQ(table_.Expected(kTid, kName, kStart), std::nullopt);
   EXPECT_FALSE(table_.any());
   EXPECT_TRUE(table_.Expect(kTid, Purpose::kRead, kStart + 1)) << "a new system call";
+}
+
+// The kernel checks its cached entry with one look-up and, when that fails, makes a new entry with a second.
+TEST_F(RetryTableTest, FoundNothingLeavesOneMoreLookUpOfThatName) {
+  constexpr NameView kOther{kRootDir, "b"};
+  ASSERT_TRUE(table_.Expect(kTid, Purpose::kWrite, kStart));
+  table_.FoundNothing(kTid, kName);
+  EXPECT_EQ(table_.Expected(kTid, kName, kStart + 1), Purpose::kWrite);
+  EXPECT_EQ(table_.Expected(kTid, kOther, kStart + 1), std::nullopt);
+  EXPECT_EQ(table_.Expected(kTid, kName, kStart + RetryTable::kRepeatedWithinNs), std::nullopt);
+  table_.FoundNothing(kTid, kName);
+  EXPECT_EQ(table_.Expected(kTid, kName, kStart + 1), std::nullopt);
+  EXPECT_FALSE(table_.any());
+  ASSERT_TRUE(table_.Expect(kTid, Purpose::kWrite, kStart));
+  table_.FoundNothing(kTid, kName);
+  EXPECT_TRUE(table_.Expect(kTid, Purpose::kRead, kStart + 2)) << "a new system call";
 }
 
 TEST_F(RetryTableTest, ExpectationThatIsTooOldDoesNotCount) {

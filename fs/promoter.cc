@@ -1,0 +1,197 @@
+#include "fs/promoter.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kvpagefs {
+
+using Touch = MemoryTier::Touch;
+
+namespace {
+
+constexpr size_t kMaxEarlyInterrupts = 256;
+
+}  // namespace
+
+void Promoter::Fetch(const Page& page, const Request& request, Answer answer) {
+  Result<PageHold> hold = ErrorCode::kNotFound;
+  bool start = false;
+  {
+    MutexLock lock(mutex_);
+    const auto found = flights_.find(page.id.value);
+    if (std::erase(early_interrupts_, request.ticket) > 0) {
+      hold = ErrorCode::kInterrupted;
+    } else if (found != flights_.end()) {
+      parts_.counters->Add(Counter::kFetchesJoined);
+      found->second.waiters.push_back({request, std::move(answer)});
+      return;
+    } else {
+      // It may have come since the caller looked.
+      hold = parts_.tier->Hold(page.id, request.touch, request.reader);
+      start = !hold.ok() && parts_.ssd->Has(page.id);
+    }
+    if (start) {
+      Flight& flight = flights_[page.id.value];
+      flight.page = page;
+      flight.waiters.push_back({request, std::move(answer)});
+      flight.reading = true;
+    }
+  }
+  if (start) return Start(page);
+  answer(std::move(hold));
+}
+
+void Promoter::Start(const Page& page) {
+  std::unique_ptr<Draft> draft = parts_.tier->NewDraft();
+  std::vector<iovec> blocks;
+  const Status prepared = draft->Prepare(page.bytes, &blocks);
+  if (!prepared.ok()) {
+    draft.reset();
+    const bool wait = prepared.code() == ErrorCode::kNoSpace && parts_.tier->WaitForSpace(page.bytes);
+    if (!wait) return Fail(page.id, ErrorCode::kNotFound);
+    parts_.spiller->RequestSpace();
+    MutexLock lock(mutex_);
+    const auto found = flights_.find(page.id.value);
+    if (found != flights_.end()) found->second.reading = false;
+    return;
+  }
+  parts_.spiller->BeginRead();
+  const auto shared = std::make_shared<std::unique_ptr<Draft>>(std::move(draft));
+  parts_.ssd->Read(page.id, std::move(blocks), [this, page, shared](const Status& read) {
+    parts_.spiller->EndRead();
+    Finish(page, std::move(*shared), read);
+  });
+}
+
+void Promoter::Finish(const Page& page, std::unique_ptr<Draft> draft, const Status& read) {
+  if (!read.ok()) {
+    parts_.counters->Add(Counter::kFetchFailures);
+    return Fail(page.id, ErrorCode::kNotFound);
+  }
+  const bool admitted = parts_.history->Note(page.id);
+  MemoryTier::Arrival arrival;
+  arrival.id = page.id;
+  arrival.checksum = page.checksum;
+  arrival.pin = page.pin;
+  arrival.welcome = admitted ? MemoryTier::Welcome::kFresh : MemoryTier::Welcome::kFirstToGo;
+  const Result<PageHold> hold = parts_.tier->Adopt(arrival, draft);
+  if (!hold.ok()) return Fail(page.id, ErrorCode::kNotFound);
+  parts_.counters->Add(Counter::kFetches);
+  parts_.counters->Add(Counter::kFetchedBytes, page.bytes);
+  std::vector<Waiter> waiters;
+  bool removed = false;
+  {
+    MutexLock lock(mutex_);
+    const auto found = flights_.find(page.id.value);
+    waiters = std::move(found->second.waiters);
+    removed = found->second.removed;
+    flights_.erase(found);
+  }
+  if (removed) (void)parts_.tier->Remove(page.id);
+  Serve(page, *hold, admitted, std::move(waiters));
+}
+
+void Promoter::Serve(const Page& page, const PageHold& hold, bool admitted, std::vector<Waiter> waiters) {
+  for (size_t i = 0; i < waiters.size(); ++i) {
+    Request& request = waiters[i].request;
+    // Only the first reader is a stranger: those that came with it have read it again.
+    if (request.touch == Touch::kRead && !admitted && i == 0) request.touch = Touch::kCount;
+    Result<PageHold> own = parts_.tier->Hold(page.id, request.touch, request.reader);
+    waiters[i].answer(own.ok() ? std::move(own) : Result<PageHold>(hold.Clone()));
+  }
+}
+
+void Promoter::Fail(PageId id, ErrorCode code) {
+  std::vector<Waiter> waiters;
+  {
+    MutexLock lock(mutex_);
+    const auto found = flights_.find(id.value);
+    if (found == flights_.end()) return;
+    waiters = std::move(found->second.waiters);
+    flights_.erase(found);
+  }
+  for (const Waiter& waiter : waiters) waiter.answer(code);
+}
+
+void Promoter::Interrupt(uint64_t ticket) {
+  Answer answer;
+  {
+    MutexLock lock(mutex_);
+    for (auto& [id, flight] : flights_) {
+      const auto found = std::find_if(flight.waiters.begin(), flight.waiters.end(),
+                                      [ticket](const Waiter& waiter) { return waiter.request.ticket == ticket; });
+      if (found == flight.waiters.end()) continue;
+      answer = std::move(found->answer);
+      flight.waiters.erase(found);
+      break;
+    }
+    if (answer == nullptr) {
+      // Or its answer is on its way; such tickets are of no use and must not pile up.
+      if (early_interrupts_.size() >= kMaxEarlyInterrupts) early_interrupts_.clear();
+      early_interrupts_.push_back(ticket);
+      return;
+    }
+  }
+  parts_.counters->Add(Counter::kInterrupted);
+  answer(ErrorCode::kInterrupted);
+}
+
+void Promoter::Forget(PageId id) {
+  MutexLock lock(mutex_);
+  const auto found = flights_.find(id.value);
+  if (found != flights_.end()) found->second.removed = true;
+}
+
+void Promoter::Retry(int64_t now_ns) {
+  std::vector<Waiter> late;
+  std::vector<Page> ready;
+  {
+    MutexLock lock(mutex_);
+    for (auto& [id, flight] : flights_) {
+      const auto first_late =
+          std::stable_partition(flight.waiters.begin(), flight.waiters.end(),
+                                [now_ns](const Waiter& waiter) { return waiter.request.deadline_ns > now_ns; });
+      std::move(first_late, flight.waiters.end(), std::back_inserter(late));
+      flight.waiters.erase(first_late, flight.waiters.end());
+      if (flight.reading || flight.waiters.empty()) continue;
+      flight.reading = true;
+      ready.push_back(flight.page);
+    }
+    absl::erase_if(flights_, [](const auto& entry) { return !entry.second.reading && entry.second.waiters.empty(); });
+  }
+  parts_.counters->Add(Counter::kFetchTimeouts, late.size());
+  for (const Waiter& waiter : late) waiter.answer(ErrorCode::kNotFound);
+  for (const Page& page : ready) Start(page);
+}
+
+int64_t Promoter::NextDeadline() const {
+  MutexLock lock(mutex_);
+  int64_t nearest = 0;
+  for (const auto& [id, flight] : flights_) {
+    for (const Waiter& waiter : flight.waiters) {
+      if (nearest == 0 || waiter.request.deadline_ns < nearest) nearest = waiter.request.deadline_ns;
+    }
+  }
+  return nearest;
+}
+
+void Promoter::AnswerAll(ErrorCode code) {
+  std::vector<Waiter> waiters;
+  {
+    MutexLock lock(mutex_);
+    for (auto& [id, flight] : flights_) {
+      std::move(flight.waiters.begin(), flight.waiters.end(), std::back_inserter(waiters));
+      flight.waiters.clear();
+    }
+  }
+  for (const Waiter& waiter : waiters) waiter.answer(code);
+}
+
+size_t Promoter::waiting() const {
+  MutexLock lock(mutex_);
+  size_t count = 0;
+  for (const auto& [id, flight] : flights_) count += flight.waiters.size();
+  return count;
+}
+
+}  // namespace kvpagefs

@@ -1,0 +1,99 @@
+// Brings pages from SSD back into memory for those who open them.
+//
+// Single-flight: concurrent fetches of one page are one read. Admission: a page that comes back for the first time in a
+// while is counted as read but protects nothing and is the next to be evicted; one that the history of reads knows
+// enters as if it had been read in memory. So a scan of the SSD tier pushes out at most itself.
+//
+// Invariants:
+//  F1 every fetch is answered exactly once: with a hold, kNotFound (not on SSD, wrong bytes, no room or too slow until
+//     its deadline), or kInterrupted.
+//  F2 a page is in memory once: it is adopted only by the fetch that the table of fetches names.
+//  F3 a page that was removed meanwhile is not findable afterwards.
+// Any thread; answers come from the caller's thread, the SSD's or the keeper's, without locks. Lock order: its mutex
+// before those of the tiers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "fs/counters.h"
+#include "fs/read_history.h"
+#include "fs/spiller.h"
+#include "fs/ssd_tier.h"
+#include "spill/memory_tier.h"
+
+namespace kvpagefs {
+
+class Promoter {
+ public:
+  // All outlive the promoter.
+  struct Parts {
+    MemoryTier* tier = nullptr;
+    SsdTier* ssd = nullptr;
+    Spiller* spiller = nullptr;
+    const Clock* clock = nullptr;
+    Counters* counters = nullptr;
+    ReadHistory* history = nullptr;
+  };
+  using Answer = std::function<void(Result<PageHold>)>;
+
+  // Who wants a page.
+  struct Request {
+    uint64_t ticket = 0;      // for Interrupt; unique; 0: cannot be interrupted
+    int64_t deadline_ns = 0;  // monotonic
+    MemoryTier::Touch touch = MemoryTier::Touch::kNone;
+    uint32_t reader = 0;
+  };
+  struct Page {
+    PageId id;
+    uint64_t bytes = 0;
+    uint64_t checksum = 0;
+    Pin pin = Pin::kNone;
+  };
+
+  explicit Promoter(Parts parts) : parts_(parts) {}
+
+  void Fetch(const Page& page, const Request& request, Answer answer);
+  // Answers the request now; one whose Fetch is still to come, then.
+  void Interrupt(uint64_t ticket);
+  void Forget(PageId id);
+  // Starts what waited for memory, and answers what is too late.
+  void Retry(int64_t now_ns);
+  // The nearest deadline, 0: nobody waits.
+  int64_t NextDeadline() const;
+  // Answers everything; fetches that are under way end by themselves.
+  void AnswerAll(ErrorCode code);
+  size_t waiting() const;
+
+ private:
+  struct Waiter {
+    Request request;
+    Answer answer;
+  };
+  // One page on its way.
+  struct Flight {
+    Page page;
+    std::vector<Waiter> waiters;
+    bool reading = false;  // false: waits for memory
+    bool removed = false;
+  };
+
+  void Start(const Page& page);
+  void Finish(const Page& page, std::unique_ptr<Draft> draft, const Status& read);
+  void Serve(const Page& page, const PageHold& hold, bool admitted, std::vector<Waiter> waiters);
+  void Fail(PageId id, ErrorCode code);
+
+  const Parts parts_;
+  mutable Mutex mutex_;
+  absl::flat_hash_map<uint64_t, Flight> flights_ KVP_GUARDED_BY(mutex_);
+  std::vector<uint64_t> early_interrupts_ KVP_GUARDED_BY(mutex_);  // of requests whose Fetch is still to come
+};
+
+}  // namespace kvpagefs
