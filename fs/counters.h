@@ -38,7 +38,6 @@ enum class Counter : uint8_t {
   kFetchTimeouts,
   kSpillFailures,
   kSpillsGivenUp,
-  kPagesLost,
   kCount,
 };
 
@@ -80,7 +79,6 @@ inline constexpr CounterName kCounterNames[] = {
     {Counter::kFetchTimeouts, "fetch_timeouts", "Opens answered as misses because their page came too late."},
     {Counter::kSpillFailures, "spill_failures", "Pages that the SSD tier did not take."},
     {Counter::kSpillsGivenUp, "spills_given_up", "Pages made evictable unwritten because memory was wanted sooner."},
-    {Counter::kPagesLost, "pages_lost", "Pages whose last copy on this node went."},
 };
 
 class Counters {

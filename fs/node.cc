@@ -69,7 +69,6 @@ void Node::State::OnEvicted(std::span<const PageId> pages) {
 }
 
 void Node::State::OnLost(std::span<const PageId> pages) {
-  counters.Add(Counter::kPagesLost, pages.size());
   for (const PageId page : pages) drafts.ForgetPage(page);
   meta->DropPages(pages, [this](const Result<std::vector<NameRef>>& names) {
     if (!names.ok()) return;

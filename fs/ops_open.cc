@@ -243,6 +243,8 @@ void OpCreate(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, 
   Node::State& node = NodeOf(req);
   if (IsVirtual(parent) || IsVirtualName(parent, name)) return ReplyError(req, ErrorCode::kNotPermitted);
   const DraftSpec spec{NameRef{DirId{parent}, name}, TidOf(req), OwnerOf(req, mode), {}};
+  // An open that was to be repeated found nothing and creates instead.
+  if (node.retries.any()) node.retries.Fulfil(spec.tid);
   if (const DraftTable::File file = node.drafts.FindShown({spec.name.parent, spec.name.name}, spec.tid)) {
     if ((fi->flags & O_EXCL) != 0) return ReplyError(req, ErrorCode::kExists);
     return ReplyCreated(req, file, fi);

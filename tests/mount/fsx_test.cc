@@ -12,15 +12,17 @@ constexpr uint64_t kOperations = 250'000;
 constexpr uint64_t kSanitizerOperations = 30'000;
 constexpr uint64_t kPlainOperations = 10'000;
 
-class Fsx : public NodeTest, public testing::WithParamInterface<uint64_t> {};
+class Fsx : public NodeTest, public testing::WithParamInterface<uint64_t> {
+ protected:
+  void Run(uint64_t share);
+};
 
-TEST_P(Fsx, MatchesTheModel) {
-  StartNode({.memory = "64MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
-  KVP_RETURN_IF_NOT_RUNNING();
+// A `share`th of the usual operations.
+void Fsx::Run(uint64_t share) {
   const uint64_t usual = test_options_.plain  ? kPlainOperations
                          : IsSanitizerBuild() ? kSanitizerOperations
                                               : kOperations;
-  const uint64_t operations = EnvNumber("KVPAGEFS_FSX_OPERATIONS", usual);
+  const uint64_t operations = EnvNumber("KVPAGEFS_FSX_OPERATIONS", usual) / share;
   const uint64_t seed = test_options_.seed * 100 + GetParam();
   printf("seed %llu (KVPAGEFS_SEED=%llu), %llu operations%s\n", static_cast<unsigned long long>(seed),
          static_cast<unsigned long long>(test_options_.seed), static_cast<unsigned long long>(operations),
@@ -31,9 +33,30 @@ TEST_P(Fsx, MatchesTheModel) {
   FsxModel model({.dir = plain ? plain->path() : node_->dir(), .seed = seed, .readers_keep_versions = !plain});
   for (uint64_t i = 0; i < operations; ++i) {
     const std::string problem = model.Step();
-    ASSERT_EQ(problem, "");
+    ASSERT_EQ(problem, "") << (plain ? "" : Contents(Path(".kvpagefs/events")));
   }
   EXPECT_EQ(model.Finish(), "");
+}
+
+TEST_P(Fsx, MatchesTheModel) {
+  StartNode({.memory = "64MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  KVP_RETURN_IF_NOT_RUNNING();
+  Run(1);
+}
+
+// The same with so little memory in use that most opens bring their page from SSD.
+TEST_P(Fsx, MatchesTheModelFromSsd) {
+  const ScratchDir ssd(test_options_.scratch_dir);
+  StartRealNode({.memory = "16MiB",
+                 .arguments = {"--ssd-dir", ssd.path() + "/ssd", "--ssd", "128MiB", "--max-page", "4MiB",
+                               "--high-watermark", "10", "--low-watermark", "5"},
+                 .mount_point = "",
+                 .max_open_files = 0});
+  KVP_RETURN_IF_NOT_RUNNING();
+  Run(5);
+  EXPECT_GT(node_->StatusNumber("fetches").value_or(0), 0u);
+  EXPECT_EQ(node_->StatusNumber("names_dropped"), 0u);
+  StopNode();
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Fsx, testing::Values(0, 1, 2, 3));

@@ -126,7 +126,7 @@ TEST_F(SsdFaults, ReadOnlyAndBack) {
     NodeProcess refused(test_options_, std::move(options));
     const std::string why = refused.Start();
     EXPECT_NE(why.find("ssd-dir"), std::string::npos) << why;
-    EXPECT_NE(why.find("read-only"), std::string::npos) << why;
+    EXPECT_NE(why.find("Read-only"), std::string::npos) << why;
   }
   ASSERT_EQ(Value(Sys(mount("tmpfs", mounted_.c_str(), "tmpfs", MS_REMOUNT, "size=512m"))), "0");
   StartSsdNode(setup);

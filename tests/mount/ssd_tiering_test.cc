@@ -17,7 +17,7 @@ TEST_F(SsdTiering, MorePagesThanMemoryHolds) {
   WritePages(0, 128);
   EXPECT_EQ(CountRight(0, 128), 128u);
   EXPECT_GT(Number("fetches"), 90u);
-  EXPECT_EQ(Number("pages_lost"), 0u);
+  EXPECT_EQ(Number("names_dropped"), 0u);
   EXPECT_EQ(Number("ssd_quarantined_pages"), 0u);
 }
 
