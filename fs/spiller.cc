@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "fs/joined.h"
 #include "meta/page_description.h"
 
 namespace kvpagefs {
@@ -76,6 +77,25 @@ void Spiller::MakeDurable(PageId id, Done done) {
   }
   if (!parts_.ssd->Has(id)) return done(ErrorCode::kUnavailable);
   parts_.ssd->Sync(done);
+}
+
+void Spiller::MakeAllDurable(Done done) {
+  std::vector<PageId> pages;
+  {
+    MutexLock lock(mutex_);
+    for (const Queued& queued : queue_) pages.push_back(queued.id);
+    pages.insert(pages.end(), urgent_.begin(), urgent_.end());
+    for (const auto& [id, writing] : writing_) pages.push_back(PageId{id});
+  }
+  const auto joined = std::make_shared<Joined>(pages.size() + 1, std::move(done));
+  for (const PageId id : pages) {
+    MakeDurable(id, [joined](const Status& status) {
+      const bool gone = !status.ok() && status.code() == ErrorCode::kNotFound;
+      joined->Add(gone ? Status() : status);
+    });
+  }
+  // Removals, and what became clean just now.
+  parts_.ssd->Sync([joined](const Status& status) { joined->Add(status); });
 }
 
 void Spiller::Forget(PageId id) {

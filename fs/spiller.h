@@ -60,6 +60,8 @@ class Spiller {
   // Writes the page now if it is not on SSD yet, and answers when it is durable: kNotFound when it is neither in memory
   // nor on SSD, kNoSpace, kTooLarge, kUnavailable.
   void MakeDurable(PageId id, std::function<void(const Status&)> done);
+  // The same for everything that is dirty now; pages that went meanwhile do not count.
+  void MakeAllDurable(std::function<void(const Status&)> done);
   // The page is gone: nothing of it may stay on SSD.
   void Forget(PageId id);
   // Somebody waits for memory, or eviction has begun.

@@ -5,34 +5,12 @@
 #include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
 
-#include "base/mutex.h"
 #include "base/size.h"
+#include "fs/joined.h"
 #include "spill/ssd_directory.h"
 
 namespace kvpagefs {
 namespace {
-
-// Ends one answer for several parts: the first error, or success.
-class Joined {
- public:
-  Joined(size_t parts, std::function<void(const Status&)> done) : left_(parts), done_(std::move(done)) {}
-  void Add(const Status& status) {
-    Status result;
-    {
-      MutexLock lock(mutex_);
-      if (result_.ok() && !status.ok()) result_ = status;
-      if (--left_ > 0) return;
-      result = result_;
-    }
-    done_(result);
-  }
-
- private:
-  Mutex mutex_;
-  size_t left_ KVP_GUARDED_BY(mutex_);
-  Status result_ KVP_GUARDED_BY(mutex_);
-  const std::function<void(const Status&)> done_;
-};
 
 void LogRecovery(const Log& log, const std::string& dir, const SsdLog::RecoveryCounts& counts) {
   log.Info("SSD directory {}: {} pages in {} regions ({} without an index were scanned); {} removed pages left out",

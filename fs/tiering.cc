@@ -189,7 +189,8 @@ void Tiering::MakeDurable(PageId id, std::function<void(const Status&)> done) {
 
 void Tiering::Sync(const std::function<void(const Status&)>& done) {
   if (ssd_ == nullptr) return done({});
-  ssd_->Sync(done);
+  if (!spills()) return ssd_->Sync(done);
+  spiller_->MakeAllDurable(done);
 }
 
 void Tiering::Retry(int64_t now_ns) {

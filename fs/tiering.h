@@ -67,7 +67,7 @@ class Tiering final : public SsdLog::Listener {
   // Brings the page into memory. kNotFound without an SSD tier.
   void Fetch(const Promoter::Page& page, const Promoter::Request& request, Promoter::Answer answer);
   void InterruptFetch(uint64_t ticket);
-  // fsync of a page, and of names (everything that was written or removed).
+  // fsync of a page, and of all that was published or removed.
   void MakeDurable(PageId id, std::function<void(const Status&)> done);
   void Sync(const std::function<void(const Status&)>& done);
 
