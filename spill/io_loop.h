@@ -23,7 +23,7 @@ namespace kvpagefs {
 // A coroutine without a value; results go to where its parameters point. Runs when it is started or awaited.
 class [[nodiscard]] IoTask {
  public:
-  struct promise_type;
+  struct promise_type;  // NOLINT(readability-identifier-naming): the language's name
   using Handle = std::coroutine_handle<promise_type>;
 
   struct FinalAwaiter {
@@ -31,7 +31,7 @@ class [[nodiscard]] IoTask {
     std::coroutine_handle<> await_suspend(Handle handle) const noexcept;
     void await_resume() const noexcept {}
   };
-  struct promise_type {
+  struct promise_type {  // NOLINT(readability-identifier-naming)
     std::coroutine_handle<> continuation;
     IoTask get_return_object() { return IoTask(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }

@@ -24,7 +24,7 @@ inline constexpr uint32_t kIndexMagic = 0x5849564B;   // "KVIX"
 
 inline constexpr uint64_t kMaxRegionBytes = uint64_t{1} << 40;
 inline constexpr uint64_t kMinRegionBytes = 4 * uint64_t{kBlockBytes};
-inline constexpr uint64_t kMaxRecordDescriptionBytes = 96 * 1024;
+inline constexpr uint64_t kMaxRecordDescriptionBytes = uint64_t{96} * 1024;
 // Longer ones are not repeated in the index: it would outgrow what it saves.
 inline constexpr uint64_t kMaxIndexedDescriptionBytes = 1024;
 inline constexpr uint64_t kFirstRecordOffset = kBlockBytes;

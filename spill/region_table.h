@@ -55,7 +55,7 @@ class RegionTable {
   };
   // What is set aside of the capacity for the removal file (at worst 24 bytes a record, twice while it is rewritten)
   // and the directory's own small files.
-  static constexpr uint64_t ReservedBytes(uint64_t capacity_bytes) { return capacity_bytes / 48 + 16 * 1024; }
+  static constexpr uint64_t ReservedBytes(uint64_t capacity_bytes) { return capacity_bytes / 48 + uint64_t{16} * 1024; }
   // The removal file may grow to this without being looked at.
   static constexpr uint64_t RemovalThreshold(uint64_t capacity_bytes) {
     return std::min<uint64_t>(uint64_t{1} << 20, capacity_bytes / 192);

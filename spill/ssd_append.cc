@@ -8,7 +8,7 @@
 namespace kvpagefs {
 namespace {
 
-constexpr uint64_t kSmallHeaderBufferBytes = 64 * 1024;
+constexpr uint64_t kSmallHeaderBufferBytes = uint64_t{64} * 1024;
 
 Status Unavailable(const std::string& why) { return Error(ErrorCode::kUnavailable, why); }
 
@@ -82,7 +82,9 @@ std::optional<Status> SsdLogState::AdmitLocked(const SsdLog::AppendRequest& requ
   }
   if (closing || stats.suspended) return Unavailable(closing ? "the SSD log is closing" : stats.problem);
   if (index.Contains(request.id)) return Status();
-  if (!pending.contains(request.id.value) && queue.size() >= options.max_queued_appends) return ErrorCode::kWouldBlock;
+  const auto found = pending.find(request.id.value);
+  const size_t before = found == pending.end() ? queue.size() : found->second->also.size();
+  if (before >= options.max_queued_appends) return ErrorCode::kWouldBlock;
   return std::nullopt;
 }
 

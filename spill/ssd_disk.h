@@ -1,9 +1,10 @@
 // What the SSD log needs of a disk: one directory of files, asynchronous reads and writes, and syncs. Implementations:
 // UringDisk and PlainDisk (spill/ssd_directory.h opens either), and the simulated disk of the tests.
 //
-// Files are named by the log ("region-0000002a"); a disk refuses names with '/' and never follows a symbolic link.
-// Transfers bypass the page cache (O_DIRECT): offsets, lengths and addresses are multiples of kBlockBytes, except for
-// AppendSmall. Any thread may call; `done` runs exactly once, on a thread of the disk, without locks, and must not wait.
+// Files are named by the log ("region-000000000000002a"); a disk refuses names with '/' and never follows a symbolic
+// link. Transfers bypass the page cache (O_DIRECT): offsets, lengths and addresses are multiples of kBlockBytes, except
+// for AppendSmall. Any thread may call; `done` runs exactly once, on a thread of the disk, without locks, and must not
+// wait.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,8 @@ class SsdDisk {
 
   // Every file of the directory that is a plain file with a name of the log's; others are not looked at.
   virtual Result<std::vector<FileInfo>> List() = 0;
-  // Opens, or makes it with exactly `bytes` allocated (kNoSpace leaves no file behind). An existing file keeps its size.
+  // Opens, or makes it with exactly `bytes` allocated (kNoSpace leaves no file behind). An existing file keeps its
+  // size.
   virtual Result<FileId> Open(std::string_view name, uint64_t bytes_if_new) = 0;
   // No transfer of this file is under way.
   virtual void Close(FileId file) = 0;
@@ -70,9 +72,9 @@ class SsdDisk {
 
   struct Info {
     bool uses_io_uring = false;
-    bool direct = false;             // O_DIRECT; false where the file system does not offer it (tmpfs)
+    bool direct = false;  // O_DIRECT; false where the file system does not offer it (tmpfs)
     uint64_t registered_bytes = 0;
-    std::string note;                // why not the best, for status; empty: nothing to say
+    std::string note;  // why not the best, for status; empty: nothing to say
   };
   virtual Info GetInfo() const = 0;
 };

@@ -65,13 +65,13 @@ class SsdIndex {
   static_assert(sizeof(Entry) == 40);
 
   struct Hash {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the library's name
     const SsdIndex* index;
     size_t operator()(PageId id) const { return Mix(id.value); }
     size_t operator()(uint32_t slot) const { return Mix(index->At(slot).id); }
   };
   struct Equal {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the library's name
     const SsdIndex* index;
     bool operator()(uint32_t a, uint32_t b) const { return a == b; }
     bool operator()(uint32_t slot, PageId id) const { return index->At(slot).id == id.value; }

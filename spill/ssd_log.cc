@@ -90,7 +90,7 @@ void SsdLog::Sync(std::function<void(const Status&)> done) { state_->log.Sync(st
 
 Status SsdLog::Remove(PageId id) {
   size_t found = 0;
-  const Status removed = state_->log.Remove(std::span(&id, 1), &found);
+  Status removed = state_->log.Remove(std::span(&id, 1), &found);
   if (!removed.ok()) return removed;
   return found > 0 ? Status() : Status(ErrorCode::kNotFound);
 }

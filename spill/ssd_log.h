@@ -40,7 +40,7 @@ namespace kvpagefs {
 
 class SsdLog {
  public:
-  static constexpr uint64_t kMaxDescriptionBytes = 96 * 1024;
+  static constexpr uint64_t kMaxDescriptionBytes = uint64_t{96} * 1024;
   static constexpr int kFailuresToSuspend = 3;
 
   struct Options {
@@ -56,7 +56,8 @@ class SsdLog {
   class Listener {
    public:
     virtual ~Listener() = default;
-    // Reclaim: is this page worth being written again (pinned, or read recently)? Asked once for each.
+    // Reclaim: is this page worth being written again (pinned, or read recently)? Asked once for each. At most half of
+    // a region is written again, what was stored last first; the rest goes, wanted or not.
     virtual bool IsWanted(PageId id) = 0;
     // These pages are not in this log any more, for another reason than Remove.
     virtual void OnGone(std::span<const PageId> pages) = 0;
@@ -106,8 +107,8 @@ class SsdLog {
     std::function<void(const Status&)> done;
   };
   // Queues. Consecutive requests are written together. Errors by `done`: kTooLarge (fits no region), kNoSpace (disk
-  // full, or nothing can be reclaimed), kUnavailable (suspended, or the write failed), kWouldBlock. An id that is
-  // stored already succeeds without a write.
+  // full, or nothing can be reclaimed), kUnavailable (suspended, or the write failed), kWouldBlock, kNotFound (removed
+  // on its way). An id that is stored already succeeds without a write; one that is on its way gets the same answer.
   void Append(AppendRequest request);
 
   // Reads the whole page into `pieces` (as above: 4 KiB aligned, padded) and verifies it. kNotFound; kLost: bytes were
@@ -117,7 +118,8 @@ class SsdLog {
   // Every page whose Append is done by now, and every removal, is durable when `done` runs.
   void Sync(std::function<void(const Status&)> done);
   // Durable against a killed process when it returns; against a machine's crash within a second or with Sync.
-  // kNotFound.
+  // kNotFound. On any other error the page is gone all the same, but could be back after a restart; the log goes on
+  // trying to make it durable.
   Status Remove(PageId id);
   // Many at once, unknown ids are ignored.
   Status Remove(std::span<const PageId> ids);

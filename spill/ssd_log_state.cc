@@ -93,12 +93,13 @@ bool SsdLogState::RunUntil(const std::function<bool()>& condition) {
 }
 
 void SsdLogState::Sync(std::function<void(const Status&)> done) {
+  bool closed = false;
   {
     MutexLock lock(mutex);
-    if (!closing) sync_waiters.push_back(std::move(done));
-    if (!closing) done = nullptr;
+    closed = closing;
+    if (!closed) sync_waiters.push_back(done);
   }
-  if (done) return done(ErrorCode::kUnavailable);
+  if (closed) return done(ErrorCode::kUnavailable);
   Wake();
 }
 

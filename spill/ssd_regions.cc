@@ -12,6 +12,9 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 // A full disk is asked again this often.
 constexpr int64_t kFullRetryNs = 10 * kSecondNs;
 
+// Names in a row that may be taken by what is not the log's.
+constexpr int kForeignNames = 64;
+
 }  // namespace
 
 void SsdLogState::StartTasks(int64_t now_ns) {
@@ -67,13 +70,17 @@ Result<uint32_t> SsdLogState::TakeFile() {
   // Of another size, from earlier options.
   if (unusable && !RemoveFile(*unusable)) return Error(ErrorCode::kUnavailable, "a region file cannot be removed");
   uint64_t bytes = 0;
-  {
-    MutexLock lock(mutex);
-    if (!regions.MayCreate()) return ErrorCode::kNotFound;
-    bytes = regions.limits().region_bytes;
-    name = RegionFileName(next_file++);
+  Result<SsdDisk::FileId> file = ErrorCode::kInvalid;
+  // Something foreign may have the name of the next file.
+  for (int tries = 0; tries < kForeignNames && !file.ok() && file.code() == ErrorCode::kInvalid; ++tries) {
+    {
+      MutexLock lock(mutex);
+      if (!regions.MayCreate()) return ErrorCode::kNotFound;
+      bytes = regions.limits().region_bytes;
+      name = RegionFileName(next_file++);
+    }
+    file = disk->Open(name, bytes);
   }
-  const Result<SsdDisk::FileId> file = disk->Open(name, bytes);
   if (!file.ok()) return file.error();
   const Status durable = disk->SyncDirectory();
   MutexLock lock(mutex);
@@ -131,6 +138,10 @@ IoTask SsdLogState::PrepareRegion() {
     full_until_ns = now_ns + kFullRetryNs;
     prepare_at_ns = 0;
     co_return;
+  }
+  // With no region to write to there is nothing to wait for: what is queued is answered now.
+  if (regions.Find(Region::State::kOpen) == nullptr) {
+    failures_in_a_row = std::max(failures_in_a_row, SsdLog::kFailuresToSuspend - 1);
   }
   NoteWriteLocked(status);
 }

@@ -75,7 +75,7 @@ TEST(RegionFormat, GoldenRecordHeader) {
 TEST(RegionFormat, GoldenIndex) {
   IndexBuilder builder;
   builder.Add(Info(), "hello");
-  const AlignedBuffer index = builder.Finish(kKey, 5 * kBlockBytes);
+  const AlignedBuffer index = builder.Finish(kKey, uint64_t{5} * kBlockBytes);
   ASSERT_EQ(index.size(), 2 * kBlockBytes);
   EXPECT_EQ(Hex(index.bytes().first(40)),
             "0302000000000100"
@@ -155,7 +155,7 @@ TEST(RegionFormat, EveryFlippedBitOfAnIndexIsFound) {
   builder.Add(Info(), "hello");
   builder.Add({.id = PageId::Make(2, 9), .page_bytes = 1, .page_checksum = 3, .description_bytes = 0, .offset = 20480},
               "");
-  const AlignedBuffer index = builder.Finish(kKey, 7 * kBlockBytes);
+  const AlignedBuffer index = builder.Finish(kKey, uint64_t{7} * kBlockBytes);
   const auto decodes = [&](std::span<const std::byte> bytes) {
     const auto footer = DecodeIndexFooter(kKey, bytes.subspan(kBlockBytes));
     return footer && DecodeIndex(kKey, *footer, bytes.first(footer->index_bytes)).has_value();

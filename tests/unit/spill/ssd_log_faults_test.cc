@@ -65,7 +65,7 @@ TEST_F(FaultsTest, ADamagedIndexIsReplacedByAScan) {
   Fill(1, 5);
   const std::string file = FileOf(1);
   Close();
-  store_->FlipBit(file, kRegion - 2 * kBlockBytes + 3, 1);
+  store_->FlipBit(file, kRegion - uint64_t{2} * kBlockBytes + 3, 1);
   Open();
   EXPECT_EQ(counts_.scanned_regions, 1u);
   for (uint64_t i = 1; i <= 5; ++i) EXPECT_TRUE(Readable(i, kPage)) << i;
@@ -94,7 +94,7 @@ TEST_F(FaultsTest, ATruncatedFileLosesWhatWasBehind) {
   Open();
   Fill(1, 5);
   const std::string file = FileOf(1);
-  const uint64_t end = OffsetOf(4) + 2 * kBlockBytes;
+  const uint64_t end = OffsetOf(4) + uint64_t{2} * kBlockBytes;
   store_->Truncate(file, end);
   EXPECT_EQ(Read(4, kPage).code(), ErrorCode::kLost);
   EXPECT_TRUE(Readable(1, kPage));
@@ -190,6 +190,61 @@ TEST_F(FaultsTest, AFailedRecordDoesNotComeBack) {
   Kill();
   Open();
   EXPECT_FALSE(Has(10) || Has(11));
+}
+
+// The mark of a failed record must not hit the same page when it is stored again, in the region that goes on.
+TEST_F(FaultsTest, AFailedRecordDoesNotRemoveItsPageForEver) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    log_.reset();
+    MakeStore(seed);
+    Open();
+    Fill(1, 1);
+    FailWrites(Error(ErrorCode::kUnavailable, "EIO"));
+    EXPECT_FALSE(Append(10, kPage).ok());
+    store_->faults.plan = nullptr;
+    ASSERT_TRUE(Sync().ok());
+    Kill();
+    Open();
+    Put(10, kPage);
+    Reopen();
+    EXPECT_TRUE(Readable(10, kPage)) << seed;
+  }
+}
+
+// A killed process leaves writes that nobody synced. The next one shows their pages, so its Sync promises them.
+TEST_F(FaultsTest, ASyncCoversWhatTheProcessBeforeWrote) {
+  Open();
+  Fill(1, 20);
+  Kill();
+  Open();
+  for (uint64_t i = 1; i <= 20; ++i) EXPECT_TRUE(Has(i));
+  ASSERT_TRUE(Sync().ok());
+  PowerCut();
+  Open();
+  for (uint64_t i = 1; i <= 20; ++i) EXPECT_TRUE(Readable(i, kPage)) << i;
+}
+
+// Killed between the write of a free header and its sync: the region is free, and must stay so.
+TEST_F(FaultsTest, AFreeRegionStaysFree) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    log_.reset();
+    MakeStore(seed);
+    Open();
+    Fill(1, 20);
+    ASSERT_TRUE(Sync().ok());
+    const std::string file = FileOf(1);
+    Bytes block(kBlockBytes);
+    EncodeRegionHeader({.region_bytes = kRegion, .sequence = 1, .node_identity = 77}, block);
+    Kill();
+    store_->Write(&store_->files.at(file), 0, block.data());
+    Open();
+    EXPECT_EQ(Remove(1).code(), ErrorCode::kNotFound);
+    ASSERT_TRUE(Sync().ok());
+    PowerCut();
+    Open();
+    EXPECT_FALSE(Has(1)) << seed;
+    EXPECT_TRUE(Has(20)) << seed;
+  }
 }
 
 TEST_F(FaultsTest, AFullDiskLeavesTheLogWithItsRegions) {

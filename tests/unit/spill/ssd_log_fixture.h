@@ -70,7 +70,7 @@ class SsdLogTest : public testing::Test {
     uint64_t checksum = 0;
     std::string description;
   };
-  static constexpr uint64_t kRegion = 64 * kBlockBytes;
+  static constexpr uint64_t kRegion = uint64_t{64} * kBlockBytes;
 
   SsdLogTest() { MakeStore(1); }
   void MakeStore(uint64_t seed) { store_ = std::make_shared<SimStore>(seed); }
@@ -175,7 +175,7 @@ class SsdLogTest : public testing::Test {
   Status Remove(uint64_t counter) {
     size_t found = 0;
     const PageId id = Id(counter);
-    const Status removed = log_->Remove(std::span(&id, 1), &found);
+    Status removed = log_->Remove(std::span(&id, 1), &found);
     if (!removed.ok()) return removed;
     return found > 0 ? Status() : Status(ErrorCode::kNotFound);
   }

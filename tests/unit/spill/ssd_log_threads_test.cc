@@ -52,7 +52,7 @@ class SsdThreadsTest : public testing::Test {
     recovered_ = 0;
     auto log = SsdLog::Open(
         {.disk = std::make_unique<SimDisk>(store_, true),
-         .options = {.capacity_bytes = 8 << 20, .region_bytes = 512 * 1024, .node_identity = 5},
+         .options = {.capacity_bytes = uint64_t{8} << 20, .region_bytes = uint64_t{512} << 10, .node_identity = 5},
          .listener = &listener_,
          .clock = &clock_},
         [this](const SsdLog::RecoveredPage&) { ++recovered_; }, &counts);
@@ -113,6 +113,7 @@ class SsdThreadsTest : public testing::Test {
 TEST_F(SsdThreadsTest, EverythingAtOnce) {
   Open();
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (uint64_t thread = 0; thread < kThreads; ++thread) threads.emplace_back([this, thread] { Work(thread); });
   for (std::thread& thread : threads) thread.join();
   const SsdLog::Stats stats = log_->GetStats();

@@ -12,7 +12,7 @@ namespace {
 
 class RecoveryTest : public SsdLogTest {
  protected:
-  static constexpr uint64_t kPage = 64 * 1024;
+  static constexpr uint64_t kPage = uint64_t{64} * 1024;
   static constexpr uint64_t kLarge = uint64_t{256} << 20;
 
   // A sealed region of `pages` pages without their payloads.
@@ -86,7 +86,7 @@ TEST_F(RecoveryTest, APageThatLooksLikeARecordIsNone) {
     guess = log_->regions.Find(Region::State::kOpen)->key;
   }
   guess.salt += 1;  // all that its writer cannot know
-  const uint64_t payload = OffsetOf(1) + 3 * kBlockBytes;
+  const uint64_t payload = OffsetOf(1) + uint64_t{3} * kBlockBytes;
   Bytes forged(HeaderBytesFor(0));
   EncodeRecordHeader(guess,
                      {.id = Id(666), .page_bytes = 0, .page_checksum = 0, .description_bytes = 0, .offset = payload},
