@@ -148,11 +148,11 @@ void Promoter::Retry(int64_t now_ns) {
   {
     MutexLock lock(mutex_);
     for (auto& [id, flight] : flights_) {
-      const auto first_late =
-          std::stable_partition(flight.waiters.begin(), flight.waiters.end(),
-                                [now_ns](const Waiter& waiter) { return waiter.request.deadline_ns > now_ns; });
-      std::move(first_late, flight.waiters.end(), std::back_inserter(late));
-      flight.waiters.erase(first_late, flight.waiters.end());
+      std::vector<Waiter> in_time;
+      for (Waiter& waiter : flight.waiters) {
+        (waiter.request.deadline_ns > now_ns ? in_time : late).push_back(std::move(waiter));
+      }
+      flight.waiters = std::move(in_time);
       if (flight.reading || flight.waiters.empty()) continue;
       flight.reading = true;
       ready.push_back(flight.page);

@@ -143,11 +143,11 @@ TEST(RemovedRecords, AMarkCoversItsPlaceAndWhatIsOlder) {
   removed.Add(Mark(1, 5, 9));
   EXPECT_TRUE(removed.Covers(Id(1), 7, 3 * kBlockBytes));
   EXPECT_TRUE(removed.Covers(Id(1), 6, 900 * uint64_t{kBlockBytes}));
-  EXPECT_FALSE(removed.Covers(Id(1), 7, 4 * kBlockBytes));
+  EXPECT_FALSE(removed.Covers(Id(1), 7, uint64_t{4} * kBlockBytes));
   EXPECT_FALSE(removed.Covers(Id(1), 8, kBlockBytes));
   EXPECT_FALSE(removed.Covers(Id(2), 1, kBlockBytes));
   EXPECT_EQ(removed.max_sequence(), 7u);
-  EXPECT_EQ(removed.EndIn(5), 10 * kBlockBytes);
+  EXPECT_EQ(removed.EndIn(5), uint64_t{10} * kBlockBytes);
   EXPECT_EQ(removed.EndIn(6), 0u);
 }
 
