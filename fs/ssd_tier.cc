@@ -143,6 +143,7 @@ SsdLog::Stats SsdTier::GetStats() const {
 
 std::vector<SsdTier::DirReport> SsdTier::Report() const {
   std::vector<DirReport> reports;
+  reports.reserve(dirs_.size());
   for (const Dir& dir : dirs_) reports.push_back({dir.path, dir.log->GetStats(), dir.log->disk_info()});
   return reports;
 }

@@ -102,7 +102,8 @@ Status Segment::Prefault(uint64_t offset, uint64_t bytes) const {
 // As one huge page, also where the system does not give those for shared memory by itself: zeroing and mapping 2 MiB at
 // once is quicker than 512 times 4 KiB, and so is every later transfer. False where there is none to be had.
 bool Segment::Collapse(uint64_t offset) const {
-  Touch(offset);  // the kernel refuses a range with nothing in it
+  // The kernel refuses a range with nothing in it.
+  if (madvise(base_ + offset, kBlockBytes, MADV_POPULATE_WRITE) != 0) return false;
   return madvise(base_ + offset, kHugePageBytes, MADV_COLLAPSE) == 0;
 }
 

@@ -101,6 +101,7 @@ class PoolRun {
     Reading reading;
     const int64_t begin_ns = clock_.MonotonicNs();
     std::vector<std::thread> running;
+    running.reserve(threads);
     for (size_t thread = 0; thread < threads; ++thread) running.emplace_back(work, thread);
     for (std::thread& thread : running) thread.join();
     reading.elapsed_ns = clock_.MonotonicNs() - begin_ns;
