@@ -103,15 +103,19 @@ void SsdLogState::OnRead(const std::shared_ptr<ReadRun>& run, const Status& stat
     TellGone(std::span(&page.id, 1));
   }
   const std::function<void(const Status&)> done = std::move(run->done);
+  bool awaited = false;
   {
     // Last: the region may be reused, and the log may end, from here on.
     MutexLock lock(mutex);
-    --regions.At(page.region).users;
+    Region& region = regions.At(page.region);
+    --region.users;
+    // A wake-up for each read would cost as much as the read. Nobody waits for the users of a region that is in use.
+    awaited = region.users == 0 && region.state != Region::State::kSealed && region.state != Region::State::kOpen;
   }
   done(answer);
   MutexLock lock(mutex);
   --reads_in_flight;
-  Wake();
+  if (awaited || closing) Wake();
 }
 
 bool SsdLogState::QuarantineLocked(const SsdPage& page) {
