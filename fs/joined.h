@@ -10,7 +10,7 @@
 
 namespace kvpagefs {
 
-// Ends one answer for several parts: the first error, or success.
+// The answer is the first error, or success.
 class Joined {
  public:
   Joined(size_t parts, std::function<void(const Status&)> done) : left_(parts), done_(std::move(done)) {}

@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -210,8 +212,9 @@ MountSystem SystemMounts() {
 Status CheckOwnPaths(const Options& options) {
   const Result<std::string> resolved_mount = Resolve(options.mount_point);
   const std::string& mount_point = resolved_mount.ok() ? *resolved_mount : options.mount_point;
-  const std::array<std::pair<std::string_view, const std::string*>, 3> paths = {
-      {{"state-dir", &options.state_dir}, {"memory-path", &options.memory_path}, {"log-file", &options.log_file}}};
+  std::vector<std::pair<std::string_view, const std::string*>> paths = {
+      {"state-dir", &options.state_dir}, {"memory-path", &options.memory_path}, {"log-file", &options.log_file}};
+  for (const std::string& dir : options.ssd_dirs) paths.emplace_back("ssd-dir", &dir);
   for (const auto& [name, path] : paths) {
     if (path->empty()) continue;
     std::error_code error;

@@ -10,6 +10,7 @@
 #include "fs/node_state.h"
 #include "fs/ops.h"
 #include "fs/sealing.h"
+#include "meta/embedded_meta.h"
 
 namespace kvpagefs {
 namespace {
@@ -73,7 +74,6 @@ void Node::State::OnLost(std::span<const PageId> pages) {
   meta->DropPages(pages, [this](const Result<std::vector<NameRef>>& names) {
     if (!names.ok()) return;
     counters.Add(Counter::kNamesDropped, names->size());
-    notifier.Invalidate(*names);
     for (const NameRef& name : *names) events.Add(clock.WallNs(), "evict", name, 0);
   });
 }

@@ -1,9 +1,8 @@
 // What a node is made of. Private to fs/.
 //
 // Lock order: DraftFile::mutex, then DraftTable, RetryTable, OpenPages, LiveHandles, SpaceWaiters, LockTable, Keeper,
-// KernelNotifier, EventLog (leaves among each other), then the locks inside Tiering (Spiller, Promoter), SsdLog,
-// EmbeddedMeta and MemoryTier. Completions
-// and Listener calls arrive without locks.
+// EventLog (leaves among each other), then the locks inside Tiering (Spiller, Promoter), SsdLog,
+// EmbeddedMeta and MemoryTier. Completions and Listener calls arrive without locks.
 #pragma once
 
 #include <atomic>
@@ -19,7 +18,6 @@
 #include "fs/event_log.h"
 #include "fs/handles.h"
 #include "fs/keeper.h"
-#include "fs/kernel_notifier.h"
 #include "fs/live_handles.h"
 #include "fs/lock_table.h"
 #include "fs/node.h"
@@ -29,7 +27,7 @@
 #include "fs/retry_table.h"
 #include "fs/space_waiters.h"
 #include "fs/tiering.h"
-#include "meta/embedded_meta.h"
+#include "meta/meta_client.h"
 #include "spill/memory_tier.h"
 
 namespace kvpagefs {
@@ -49,7 +47,7 @@ struct Node::State final : MemoryTier::Listener {
   SystemClock clock;
   Counters counters;
   EventLog events;
-  std::unique_ptr<EmbeddedMeta> meta;
+  std::unique_ptr<MetaClient> meta;
   std::unique_ptr<MemoryTier> tier;
   std::unique_ptr<Tiering> tiering;
   OpenPages open_pages;
@@ -59,7 +57,6 @@ struct Node::State final : MemoryTier::Listener {
   RetryTable retries;
   SpaceWaiters space{&counters};
   LockTable locks;
-  KernelNotifier notifier{&counters};
   ReadPathChoice read_path;
   std::atomic<uint64_t> next_ticket{1};
   std::atomic<uint64_t> prefaulted_bytes{0};

@@ -1,9 +1,11 @@
 // The FUSE low-level operations, one family a file (fs/ops_*.cc). Private to fs/.
 //
 // Every operation replies exactly once, now or from a completion; none waits. The kernel's inode numbers: 1 the root, 2
-// to 63
-// /.kvpagefs, other ids with node number 0 directories, the rest pages, drafts and aliases of pages. Ids are never used
-// twice, so inodes need no table and no generation beyond a constant.
+// to 63 /.kvpagefs, other ids with node number 0 directories, the rest pages, drafts and aliases of pages. Ids are
+// never used twice, so inodes need no table and no generation beyond a constant.
+//
+// The kernel is never told that a name or page has gone: it would have to take the directory's lock for that, which a
+// request of ours may hold. It finds out when it uses what it remembers (ReplyLookAgain).
 #pragma once
 
 #include <cstdint>
@@ -47,6 +49,15 @@ void ReplyLookAgain(fuse_req_t req, RetryTable::Purpose purpose = RetryTable::Pu
 // caller's to answer.
 void HoldPage(fuse_req_t req, const PageInfo& page, MemoryTier::Touch touch,
               std::function<void(Result<PageHold>)> done);
+struct HeldVersion {
+  PageInfo page;
+  Xattrs xattrs;
+  PageHold hold;
+};
+// The same for the page that `name` stands for, `page` when it was looked up: one that is replaced meanwhile is
+// followed to its successor.
+void HoldVersion(fuse_req_t req, const NameRef& name, const PageInfo& page,
+                 std::function<void(Result<HeldVersion>)> done);
 
 // ops_lookup.cc
 void OpLookup(fuse_req_t req, fuse_ino_t parent, const char* name);
@@ -58,10 +69,10 @@ void OpOpen(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi);
 void OpCreate(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* fi);
 // Answers ESTALE and makes a draft ready for the look-up that follows.
 void ReplyReopenForWriting(fuse_req_t req, PageId id);
-// Opens a new version of the page for the thread, or joins its process's own, and promises it to the thread. Null when
-// the page cannot be had any more.
-void PromiseDraft(fuse_req_t req, const PageInfo& page, const NameRef& name, Xattrs xattrs,
-                  std::function<void(DraftTable::File)> done);
+// Opens a new version of the page for the thread, or joins its process's own, and promises it to the thread. Errors of
+// HoldVersion.
+void PromiseDraft(fuse_req_t req, const PageInfo& page, const NameRef& name,
+                  std::function<void(Result<DraftTable::File>)> done);
 // Keeps a file that its process is writing until the thread opens it; false when its last handle is gone already.
 bool PromiseFile(fuse_req_t req, const DraftTable::File& file, const NameRef& name);
 // Closes a handle that the kernel will not give back.
@@ -102,6 +113,8 @@ void OpSymlink(fuse_req_t req, const char* link, fuse_ino_t parent, const char* 
 void OpLink(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char* new_name);
 
 // ops_attr.cc
+// Whether it is still there: modes are enforced by the kernel, with default-permissions, or by nobody.
+void OpAccess(fuse_req_t req, fuse_ino_t ino, int mask);
 void OpGetattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi);
 void OpSetattr(fuse_req_t req, fuse_ino_t ino, struct stat* attr, int to_set, fuse_file_info* fi);
 void OpStatfs(fuse_req_t req, fuse_ino_t ino);

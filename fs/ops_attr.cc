@@ -128,6 +128,26 @@ void OpGetattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
   });
 }
 
+void OpAccess(fuse_req_t req, fuse_ino_t ino, int /*mask*/) {
+  Node::State& node = NodeOf(req);
+  if (IsVirtual(ino)) return ReplyStatus(req, {});
+  if (IsDirectoryId(ino)) {
+    node.meta->FindDir(DirId{ino}, [req](const Result<DirInfo>& dir) {
+      if (!dir.ok()) return ReplyLookAgain(req);
+      ReplyStatus(req, {});
+    });
+    return;
+  }
+  if (node.drafts.Find(ino) != nullptr) return ReplyStatus(req, {});
+  const PageId id = node.drafts.PageOf(ino);
+  node.meta->FindPage(id, [req, id](const Result<PageInfo>& page) {
+    const Node::State& at = NodeOf(req);
+    const bool there = page.ok() || at.open_pages.Find(id) || at.retries.GrantedPage(TidOf(req), id);
+    if (!there) return ReplyLookAgain(req);
+    ReplyStatus(req, {});
+  });
+}
+
 void OpSetattr(fuse_req_t req, fuse_ino_t ino, struct stat* attr, int to_set, fuse_file_info* fi) {
   Node::State& node = NodeOf(req);
   if (IsVirtual(ino)) return ReplyError(req, ErrorCode::kNotPermitted);

@@ -9,8 +9,8 @@
 namespace kvpagefs {
 namespace {
 
-// Names outlive attributes in the kernel's cache: an entry is invalidated when its name goes, and whatever is done with
-// an inode whose name is gone is answered with "look again". Attributes have no such second line.
+// Names outlive attributes in the kernel's cache: whatever is done with an inode whose name is gone is answered with
+// "look again". Attributes have no such second line.
 constexpr double kEntryTimeoutFactor = 60;
 constexpr uint64_t kStatBlock = 512;  // the unit of st_blocks
 

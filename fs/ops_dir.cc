@@ -191,9 +191,10 @@ void OpReleasedir(fuse_req_t req, fuse_ino_t, fuse_file_info* fi) {
 }
 
 void OpFsyncdir(fuse_req_t req, fuse_ino_t, int, fuse_file_info*) {
-  Node::State& node = NodeOf(req);
-  if (const Status names = node.meta->Flush(); !names.ok()) return ReplyStatus(req, names);
-  node.tiering->Sync([req](const Status& status) { ReplyStatus(req, status); });
+  NodeOf(req).meta->Sync([req](const Status& names) {
+    if (!names.ok()) return ReplyStatus(req, names);
+    NodeOf(req).tiering->Sync([req](const Status& status) { ReplyStatus(req, status); });
+  });
 }
 
 }  // namespace kvpagefs

@@ -60,21 +60,24 @@ void ReplyPageEntry(fuse_req_t req, const PageInfo& page) {
 
 // The look-up after ESTALE, which the thread was promised to be able to use.
 void ReplyExpectedEntry(fuse_req_t req, const NameRef& name, const PageInfo& page, RetryTable::Purpose purpose) {
-  Node::State& node = NodeOf(req);
   const uint32_t tid = TidOf(req);
   if (purpose == RetryTable::Purpose::kRead) {
-    HoldPage(req, page, MemoryTier::Touch::kNone, [req, tid, page](Result<PageHold> hold) {
-      if (hold.ok()) NodeOf(req).retries.Grant(tid, {std::move(*hold), page});
-      ReplyPageEntry(req, page);
+    HoldVersion(req, name, page, [req, tid, page](Result<HeldVersion> held) {
+      if (!held.ok()) return ReplyPageEntry(req, page);
+      const PageInfo now = held->page;
+      NodeOf(req).retries.Grant(tid, {std::move(held->hold), now});
+      ReplyPageEntry(req, now);
     });
     return;
   }
-  node.meta->GetXattrs(page.id.value, [req, name, page, tid](const Result<Xattrs>& xattrs) {
-    NodeOf(req).retries.Fulfil(tid);
-    PromiseDraft(req, page, name, xattrs.ok() ? *xattrs : Xattrs(), [req](const DraftTable::File& file) {
-      if (file == nullptr) return ReplyError(req, ErrorCode::kNotFound);
-      ReplyDraftEntry(req, file);
-    });
+  PromiseDraft(req, page, name, [req, name, tid](const Result<DraftTable::File>& file) {
+    RetryTable& retries = NodeOf(req).retries;
+    if (!file.ok()) {
+      retries.FoundNothing(tid, {name.parent, name.name});
+      return ReplyError(req, file.code());
+    }
+    retries.Fulfil(tid);
+    ReplyDraftEntry(req, *file);
   });
 }
 

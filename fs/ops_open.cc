@@ -120,8 +120,13 @@ void OpenPage(fuse_req_t req, PageId id, fuse_file_info fi) {
       Node::State& at = NodeOf(req);
       if (at.retries.any()) (void)at.retries.TakeGrant(tid, info.id);
       if (hold.ok()) return ReplyPageOpened(req, &fi, info, std::move(*hold));
-      at.counters.Add(Counter::kOpenMisses);
-      ReplyError(req, hold.code());
+      const ErrorCode code = hold.code();
+      at.meta->FindPage(info.id, [req, code](const Result<PageInfo>& still) {
+        // Replaced or evicted meanwhile: the name tells which.
+        if (!still.ok() && code != ErrorCode::kInterrupted) return ReplyLookAgain(req);
+        NodeOf(req).counters.Add(Counter::kOpenMisses);
+        ReplyError(req, code);
+      });
     });
   });
 }
@@ -143,27 +148,24 @@ void ReplyCreated(fuse_req_t req, const DraftTable::File& file, fuse_file_info* 
 
 // The kernel saw no such name a moment ago, but there is one now: as if it had been opened.
 void CreateOverPage(fuse_req_t req, const DraftSpec& spec, const PageInfo& page, fuse_file_info fi) {
-  Node::State& node = NodeOf(req);
   if ((fi.flags & O_EXCL) != 0) return ReplyError(req, ErrorCode::kExists);
-  node.meta->GetXattrs(page.id.value, [req, spec, page, fi](const Result<Xattrs>& xattrs) mutable {
-    DraftSpec full = spec;
-    if (xattrs.ok()) full.xattrs = *xattrs;
-    HoldPage(req, page, MemoryTier::Touch::kNone, [req, full, page, fi](Result<PageHold> hold) mutable {
-      Node::State& state = NodeOf(req);
-      if (!hold.ok() && hold.code() == ErrorCode::kInterrupted) return ReplyError(req, hold.code());
-      DraftTable::File file = hold.ok() ? OpenDraft(state, full, page, std::move(*hold)) : CreateDraft(state, full);
-      Status status;
-      {
-        MutexLock lock(file->mutex);
-        status = MakeWritableLocked(state, file, (fi.flags & O_TRUNC) == 0);
-        if (!status.ok()) file->handles = 1;
-      }
-      if (!status.ok()) {
-        ReleaseHandle(state, file);
-        return ReplyError(req, status.code());
-      }
-      ReplyCreated(req, file, &fi);
-    });
+  HoldVersion(req, spec.name, page, [req, spec = DraftSpec(spec), fi](Result<HeldVersion> held) mutable {
+    Node::State& state = NodeOf(req);
+    if (!held.ok() && held.code() == ErrorCode::kInterrupted) return ReplyError(req, held.code());
+    if (held.ok()) spec.xattrs = std::move(held->xattrs);
+    DraftTable::File file =
+        held.ok() ? OpenDraft(state, spec, held->page, std::move(held->hold)) : CreateDraft(state, spec);
+    Status status;
+    {
+      MutexLock lock(file->mutex);
+      status = MakeWritableLocked(state, file, (fi.flags & O_TRUNC) == 0);
+      if (!status.ok()) file->handles = 1;
+    }
+    if (!status.ok()) {
+      ReleaseHandle(state, file);
+      return ReplyError(req, status.code());
+    }
+    ReplyCreated(req, file, &fi);
   });
 }
 
@@ -191,20 +193,19 @@ bool PromiseFile(fuse_req_t req, const DraftTable::File& file, const NameRef& na
   return true;
 }
 
-void PromiseDraft(fuse_req_t req, const PageInfo& page, const NameRef& name, Xattrs xattrs,
-                  std::function<void(DraftTable::File)> done) {
+void PromiseDraft(fuse_req_t req, const PageInfo& page, const NameRef& name,
+                  std::function<void(Result<DraftTable::File>)> done) {
   Node::State& node = NodeOf(req);
   const uint32_t tid = TidOf(req);
   const DraftTable::File shown = node.drafts.FindShown({name.parent, name.name}, tid);
   if (shown != nullptr && PromiseFile(req, shown, name)) return done(shown);
-  DraftSpec spec{name, tid, page.owner, std::move(xattrs)};
-  HoldPage(req, page, MemoryTier::Touch::kNone,
-           [req, page, spec = std::move(spec), done = std::move(done)](Result<PageHold> hold) {
-             if (!hold.ok()) return done(nullptr);
-             const DraftTable::File file = OpenDraft(NodeOf(req), spec, page, std::move(*hold));
-             (void)PromiseFile(req, file, spec.name);  // fresh: not closed
-             done(file);
-           });
+  HoldVersion(req, name, page, [req, name, tid, done = std::move(done)](Result<HeldVersion> held) {
+    if (!held.ok()) return done(held.error());
+    const DraftSpec spec{name, tid, held->page.owner, std::move(held->xattrs)};
+    const DraftTable::File file = OpenDraft(NodeOf(req), spec, held->page, std::move(held->hold));
+    (void)PromiseFile(req, file, name);  // fresh: not closed
+    done(file);
+  });
 }
 
 void CloseHandle(Node::State& node, FileHandle* handle) {
@@ -215,27 +216,17 @@ void CloseHandle(Node::State& node, FileHandle* handle) {
 
 void ReplyReopenForWriting(fuse_req_t req, PageId id) {
   Node::State& node = NodeOf(req);
-  struct Facts {
-    PageInfo page;
-    NameRef name;
-  };
-  auto facts = std::make_shared<Facts>();
-  const auto finish = [req, facts](const Result<Xattrs>& xattrs) {
-    PromiseDraft(req, facts->page, facts->name, xattrs.ok() ? *xattrs : Xattrs(), [req](const DraftTable::File& file) {
-      if (file == nullptr) return ReplyError(req, ErrorCode::kNotFound);
-      NodeOf(req).counters.Add(Counter::kStaleRetries);
-      ReplyError(req, ErrorCode::kStale);
-    });
-  };
-  const auto with_name = [req, facts, finish](Result<NameRef> name) {
-    if (!name.ok()) return ReplyLookAgain(req, RetryTable::Purpose::kWrite);
-    facts->name = std::move(*name);
-    NodeOf(req).meta->GetXattrs(facts->page.id.value, finish);
-  };
-  node.meta->FindPage(id, [req, facts, with_name](const Result<PageInfo>& page) {
+  node.meta->FindPage(id, [req](const Result<PageInfo>& page) {
     if (!page.ok()) return ReplyLookAgain(req, RetryTable::Purpose::kWrite);
-    facts->page = *page;
-    NodeOf(req).meta->NameOf(page->id, with_name);
+    NodeOf(req).meta->NameOf(page->id, [req, page = *page](const Result<NameRef>& name) {
+      if (!name.ok()) return ReplyLookAgain(req, RetryTable::Purpose::kWrite);
+      PromiseDraft(req, page, *name, [req](const Result<DraftTable::File>& file) {
+        if (!file.ok() && file.code() == ErrorCode::kInterrupted) return ReplyError(req, file.code());
+        if (!file.ok()) return ReplyLookAgain(req, RetryTable::Purpose::kWrite);
+        NodeOf(req).counters.Add(Counter::kStaleRetries);
+        ReplyError(req, ErrorCode::kStale);
+      });
+    });
   });
 }
 

@@ -214,17 +214,6 @@ Options DefaultOptions() {
 
 namespace {
 
-// What lies on the mount itself would wait for its own daemon.
-Status CheckOutsideMount(const Options& options, std::string_view option, const std::string& path) {
-  std::error_code error;
-  const auto real = std::filesystem::weakly_canonical(path, error).lexically_normal().string() + '/';
-  const auto mount = std::filesystem::weakly_canonical(options.mount_point, error).lexically_normal().string() + '/';
-  if (options.mount_point.empty() || !std::string_view(real).starts_with(mount)) return {};
-  return Error(ErrorCode::kInvalid,
-               fmt::format("{} '{}' is under the mount point '{}': choose a directory outside of it", option, path,
-                           options.mount_point));
-}
-
 Status CheckSsd(const Options& options) {
   if (options.ssd_dirs.empty() != (options.ssd_bytes == 0)) {
     return Error(
@@ -234,11 +223,7 @@ Status CheckSsd(const Options& options) {
                           options.ssd_dirs.front())
             : fmt::format("ssd '{}' has no place: name a directory with --ssd-dir", ExactSize(options.ssd_bytes)));
   }
-  for (const std::string& dir : options.ssd_dirs) {
-    if (Status outside = CheckOutsideMount(options, "ssd-dir", dir); !outside.ok()) return outside;
-  }
-  if (options.state_dir.empty()) return {};
-  return CheckOutsideMount(options, "state-dir", options.state_dir);
+  return {};
 }
 
 }  // namespace

@@ -34,7 +34,6 @@ void Promoter::Fetch(const Page& page, const Request& request, Answer answer) {
       Flight& flight = flights_[page.id.value];
       flight.page = page;
       flight.waiters.push_back({request, std::move(answer)});
-      flight.reading = true;
     }
   }
   if (start) return Start(page);
@@ -47,12 +46,7 @@ void Promoter::Start(const Page& page) {
   const Status prepared = draft->Prepare(page.bytes, &blocks);
   if (!prepared.ok()) {
     draft.reset();
-    const bool wait = prepared.code() == ErrorCode::kNoSpace && parts_.tier->WaitForSpace(page.bytes);
-    if (!wait) return Fail(page.id, ErrorCode::kNotFound);
-    parts_.spiller->RequestSpace();
-    MutexLock lock(mutex_);
-    const auto found = flights_.find(page.id.value);
-    if (found != flights_.end()) found->second.reading = false;
+    WaitForMemory(page, prepared);
     return;
   }
   parts_.spiller->BeginRead();
@@ -61,6 +55,26 @@ void Promoter::Start(const Page& page) {
     parts_.spiller->EndRead();
     Finish(page, std::move(*shared), read);
   });
+}
+
+void Promoter::WaitForMemory(const Page& page, const Status& refused) {
+  {
+    // Before the tier is asked: the space may come, and Retry with it, at once.
+    MutexLock lock(mutex_);
+    flights_.find(page.id.value)->second.state = Flight::State::kWaiting;
+  }
+  if (refused.code() == ErrorCode::kNoSpace && parts_.tier->WaitForSpace(page.bytes)) {
+    parts_.spiller->RequestSpace();
+    return;
+  }
+  {
+    // A Retry that came in between has it now.
+    MutexLock lock(mutex_);
+    const auto found = flights_.find(page.id.value);
+    if (found == flights_.end() || found->second.state != Flight::State::kWaiting) return;
+    found->second.state = Flight::State::kReading;
+  }
+  Fail(page.id, ErrorCode::kNotFound);
 }
 
 void Promoter::Finish(const Page& page, std::unique_ptr<Draft> draft, const Status& read) {
@@ -106,7 +120,6 @@ void Promoter::Fail(PageId id, ErrorCode code) {
   {
     MutexLock lock(mutex_);
     const auto found = flights_.find(id.value);
-    if (found == flights_.end()) return;
     waiters = std::move(found->second.waiters);
     flights_.erase(found);
   }
@@ -153,11 +166,13 @@ void Promoter::Retry(int64_t now_ns) {
         (waiter.request.deadline_ns > now_ns ? in_time : late).push_back(std::move(waiter));
       }
       flight.waiters = std::move(in_time);
-      if (flight.reading || flight.waiters.empty()) continue;
-      flight.reading = true;
+      if (flight.state == Flight::State::kReading || flight.waiters.empty()) continue;
+      flight.state = Flight::State::kReading;
       ready.push_back(flight.page);
     }
-    absl::erase_if(flights_, [](const auto& entry) { return !entry.second.reading && entry.second.waiters.empty(); });
+    absl::erase_if(flights_, [](const auto& entry) {
+      return entry.second.state == Flight::State::kWaiting && entry.second.waiters.empty();
+    });
   }
   parts_.counters->Add(Counter::kFetchTimeouts, late.size());
   for (const Waiter& waiter : late) waiter.answer(ErrorCode::kNotFound);

@@ -81,13 +81,17 @@ class Promoter {
   struct Flight {
     Page page;
     std::vector<Waiter> waiters;
-    bool reading = false;  // false: waits for memory
+    // Who takes it out of kWaiting owns it until it is answered, or waits again.
+    enum class State : uint8_t { kReading, kWaiting };
+    State state = State::kReading;
     bool removed = false;
   };
 
   void Start(const Page& page);
+  void WaitForMemory(const Page& page, const Status& refused);
   void Finish(const Page& page, std::unique_ptr<Draft> draft, const Status& read);
   void Serve(const Page& page, const PageHold& hold, bool admitted, std::vector<Waiter> waiters);
+  // Ends a flight that the caller owns.
   void Fail(PageId id, ErrorCode code);
 
   const Parts parts_;

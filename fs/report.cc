@@ -77,8 +77,8 @@ void AppendFamily(std::vector<prometheus::MetricFamily>* families, const Gauge& 
 
 std::string_view StateWord(const Node::State& node) {
   if (node.stopping.load()) return "stopping";
-  const bool healthy = node.meta->StoreProblem().empty() &&
-                       (!node.tiering->has_ssd() || node.tiering->ssd()->GetStats().problem.empty());
+  const bool healthy =
+      node.meta->Problem().empty() && (!node.tiering->has_ssd() || node.tiering->ssd()->GetStats().problem.empty());
   return healthy ? "serving" : "degraded";
 }
 
@@ -86,7 +86,7 @@ std::string_view StateWord(const Node::State& node) {
 
 std::string StatusText(Node::State& node) {
   const MemoryTier::Stats stats = node.tier->GetStats();
-  const std::string problem = node.meta->StoreProblem();
+  const std::string problem = node.meta->Problem();
   std::string text = fmt::format(
       "version {}\nstate {}\nrole standalone\nnode {}\nmount_point {}\nuptime_seconds {}\nread_path {}\n"
       "memory_source {}\nfsync_without_ssd {}\nstate_dir {}\nstate_dir_problem {}\n",

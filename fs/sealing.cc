@@ -89,7 +89,6 @@ Status FinishPublish(Node::State& node, const File& file, const Publication& mad
   } else {
     if (outcome->dropped) RemovePage(node, *outcome->dropped);
     if (outcome->page.id == made.page.id) node.tiering->OnPublished(made.page);
-    if (outcome->replaced) node.notifier.Invalidate(std::span(&made.name, 1));
     node.counters.Add(Counter::kSeals);
     node.events.Add(made.page.mtime_ns, outcome->replaced ? "replace" : "publish", made.name, made.page.bytes);
   }

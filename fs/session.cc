@@ -196,9 +196,6 @@ Result<std::unique_ptr<Session>> Session::Start(const Options& options, Node* no
   sigaction(kWakeSignal, &wake, nullptr);
 
   node->state().handshake_done.store(false);
-  node->state().notifier.Start([session = state->session](const NameRef& name) {
-    fuse_lowlevel_notify_inval_entry(session, name.parent.value, name.name.c_str(), name.name.size());
-  });
   const uint32_t threads = options.threads != 0 ? options.threads : std::max(2u, std::thread::hardware_concurrency());
   {
     MutexLock lock(state->mutex);
@@ -253,8 +250,6 @@ bool Session::WaitUntilEnded(int64_t timeout_ms) {
 void Session::Stop() {
   Node::State& node = state_->node->state();
   node.stopping.store(true);
-  // While the workers still answer: a notification may wait for a lock that one of their requests holds.
-  node.notifier.Stop();
   state_->stopping.store(true);
   fuse_session_exit(state_->session);
   MutexLock lock(state_->mutex);

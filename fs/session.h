@@ -1,4 +1,4 @@
-// One FUSE session: the mount, its worker threads, and the notifications to the kernel.
+// One FUSE session: the mount and its worker threads.
 #pragma once
 
 #include <cstdint>

@@ -35,6 +35,7 @@ fuse_lowlevel_ops SessionOps(void (*init)(void* userdata, fuse_conn_info* connec
   ops.forget_multi = OpForgetMulti;
   ops.getattr = OpGetattr;
   ops.setattr = OpSetattr;
+  ops.access = OpAccess;
   ops.mknod = OpMknod;
   ops.mkdir = OpMkdir;
   ops.unlink = OpUnlink;

@@ -20,7 +20,7 @@ constexpr nanoseconds kIdleWait = std::chrono::seconds(1);
 constexpr int64_t kReadsLinger = 20'000'000;
 // While reads are active, the pause after each write, in times of its duration: a fifth of the time at most is writing.
 constexpr int64_t kGentlePause = 4;
-// After the SSD refused.
+// After the SSD refused, and when it has too much to do.
 constexpr int64_t kRefusedPauseNs = 1'000'000'000;
 constexpr int64_t kBusyPauseNs = 10'000'000;
 constexpr milliseconds kStopLimit{30'000};
@@ -195,6 +195,10 @@ void Spiller::Run() {
 
 bool Spiller::TakeNextLocked(PageId* next, nanoseconds* wait) {
   const int64_t now_ns = parts_.clock->MonotonicNs();
+  if (now_ns < busy_until_ns_) {
+    *wait = std::min(*wait, nanoseconds(busy_until_ns_ - now_ns));
+    return false;
+  }
   const bool gentle = !draining_ && urgent_.empty() && ReadsAreActive(now_ns) && !UnderPressure();
   if (bytes_in_flight_ >= (gentle ? kGentleBytes : kMaxBytesInFlight)) return false;
   if (!urgent_.empty()) {
@@ -310,8 +314,13 @@ void Spiller::PlanNextLocked(PageId id, const Writing& writing, const Status& st
   if (writing.begin_ns != 0) not_before_ns_ = now_ns + kGentlePause * (now_ns - writing.begin_ns);
   if (status.ok() || writing.removed) return;
   if (status.code() == ErrorCode::kWouldBlock) {
-    not_before_ns_ = now_ns + kBusyPauseNs;
-    queue_.push_front({id, parts_.clock->WallNs()});
+    busy_until_ns_ = now_ns + kBusyPauseNs;
+    // Somebody waits for it: not to be left to a turn that may never come.
+    if (waiting_.contains(id.value)) {
+      urgent_.push_front(id);
+    } else {
+      queue_.push_front({id, parts_.clock->WallNs()});
+    }
   } else if (status.code() == ErrorCode::kUnavailable && !draining_) {
     // The page may be evicted meanwhile, and is lost then; if it is still here it is tried again.
     not_before_ns_ = now_ns + kRefusedPauseNs;

@@ -123,6 +123,7 @@ class Spiller {
   size_t finishing_ KVP_GUARDED_BY(mutex_) = 0;  // written, and not yet done with it
   uint64_t bytes_in_flight_ KVP_GUARDED_BY(mutex_) = 0;
   int64_t not_before_ns_ KVP_GUARDED_BY(mutex_) = 0;  // a gentle pause, or the SSD refused
+  int64_t busy_until_ns_ KVP_GUARDED_BY(mutex_) = 0;  // the SSD's queue was full
   std::atomic<int> reads_{0};
   std::atomic<int64_t> last_read_ns_{0};
   std::thread thread_;

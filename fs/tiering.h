@@ -43,7 +43,8 @@ class Tiering final : public SsdLog::Listener {
   ~Tiering() override;
   // Between Open and Start: whether the page was found on SSD.
   bool Recovered(const PageInfo& page) const;
-  // Names what was found and is not known to `meta`, forgets what cannot be named, and begins to spill.
+  // Names what was found and is not known to `meta`, forgets what cannot be named, and begins to spill. `meta` answers
+  // before its calls return, as the embedded service does.
   void Start(MemoryTier* tier, MetaClient* meta);
   // The end of everything but reads of memory: writes what is dirty (for at most --stop-timeout), answers whoever
   // waits.

@@ -58,6 +58,8 @@ void EmbeddedMeta::State::StartStore(uint64_t first_id) {
   if (Status flushed = store->Flush(kFlushLimit); !flushed) {
     log.Warning("not writable at start: {}", flushed.error().text());
   }
+  syncer = std::make_unique<StoreSyncer>([this] { return store->Flush(kFlushLimit); });
+  syncer->Start();
 }
 
 EmbeddedMeta::EmbeddedMeta(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -83,15 +85,17 @@ Result<std::unique_ptr<EmbeddedMeta>> EmbeddedMeta::Open(const Options& options,
 }
 
 EmbeddedMeta::~EmbeddedMeta() {
-  if (state_->store != nullptr) state_->store->Stop();
+  if (state_->store == nullptr) return;
+  state_->syncer->Stop();
+  state_->store->Stop();
 }
 
-Status EmbeddedMeta::Flush() {
-  if (state_->store == nullptr) return {};
-  return state_->store->Flush(kFlushLimit);
+void EmbeddedMeta::Sync(Completion<void> done) {
+  if (state_->syncer == nullptr) return done({});
+  state_->syncer->Sync(std::move(done));
 }
 
-std::string EmbeddedMeta::StoreProblem() const {
+std::string EmbeddedMeta::Problem() const {
   return state_->store == nullptr ? std::string() : state_->store->Problem();
 }
 

@@ -28,12 +28,6 @@ class EmbeddedMeta final : public MetaClient {
   // Writes what is still behind.
   ~EmbeddedMeta() override;
 
-  // Waits until everything that happened before the call is on disk; kUnavailable names the reason; true at once
-  // without a state directory.
-  Status Flush();
-  // Empty while writing works; else why not (shown in status). The service goes on from memory.
-  std::string StoreProblem() const;
-
   void Lookup(NameView name, Completion<EntryInfo> done) override;
   void FindPage(PageId id, Completion<PageInfo> done) override;
   void FindDir(DirId id, Completion<DirInfo> done) override;
@@ -57,7 +51,11 @@ class EmbeddedMeta final : public MetaClient {
   void DropPages(std::span<const PageId> pages, Completion<std::vector<NameRef>> done) override;
   void Describe(PageId id, Completion<PageDescription> done) override;
   void Announce(const PageDescription& described, Completion<Namespace::Outcome> done) override;
+  // At once without a state directory, else from a thread of its own.
+  void Sync(Completion<void> done) override;
   NamespaceStats GetStats() const override;
+  // The service goes on from memory.
+  std::string Problem() const override;
   PageId NewPageId() override;
 
  private:

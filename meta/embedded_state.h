@@ -9,6 +9,7 @@
 #include "meta/embedded_meta.h"
 #include "meta/lmdb_store.h"
 #include "meta/namespace.h"
+#include "meta/store_syncer.h"
 
 namespace kvpagefs {
 
@@ -39,7 +40,8 @@ struct EmbeddedMeta::State {
   const Log log;
 
   mutable Mutex mutex;
-  std::unique_ptr<LmdbStore> store;  // null: nothing is persisted
+  std::unique_ptr<LmdbStore> store;     // null: nothing is persisted
+  std::unique_ptr<StoreSyncer> syncer;  // with the store
   std::unique_ptr<Namespace> names KVP_PT_GUARDED_BY(mutex);
 
   std::atomic<uint64_t> next_page_id{1};

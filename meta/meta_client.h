@@ -50,8 +50,14 @@ class MetaClient {
   virtual void Describe(PageId id, Completion<PageDescription> done) = 0;  // kNotFound
   virtual void Announce(const PageDescription& described, Completion<Namespace::Outcome> done) = 0;
 
-  // Cheap, local, never waits.
+  // Answers when everything that happened before the call survives a crash of the service, or with kUnavailable and the
+  // reason; within 10 s or so.
+  virtual void Sync(Completion<void> done) = 0;
+
+  // Cheap, local, never wait.
   virtual NamespaceStats GetStats() const = 0;
+  // Empty while changes are kept as they should; else why not (shown in status).
+  virtual std::string Problem() const = 0;
   // A page id that was never used before, also not before a restart.
   virtual PageId NewPageId() = 0;
 };

@@ -116,6 +116,12 @@ int Client::Fallocate(const OpenReply& file, uint32_t mode, uint64_t bytes) {
   return kernel_->Call(request).error;
 }
 
+int Client::Access(uint64_t node) {
+  Request request = Make(FUSE_ACCESS, node);
+  request.payload.Add(fuse_access_in{});
+  return kernel_->Call(request).error;
+}
+
 AttrReply Client::Getattr(uint64_t node) {
   Request request = Make(FUSE_GETATTR, node);
   request.payload.Add(fuse_getattr_in{});

@@ -54,6 +54,8 @@ class Client {
   int Release(const OpenReply& file);
   int Fsync(const OpenReply& file);
   int Fallocate(const OpenReply& file, uint32_t mode, uint64_t bytes);
+  // faccessat(2) on a kernel that leaves it to the daemon.
+  int Access(uint64_t node);
   AttrReply Getattr(uint64_t node);
   AttrReply Setattr(uint64_t node, const fuse_setattr_in& change);
   // truncate(2); ftruncate(2) with a file.

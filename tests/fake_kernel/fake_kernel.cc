@@ -88,11 +88,6 @@ size_t FakeKernel::surplus_replies() const {
   return surplus_;
 }
 
-std::vector<Notification> FakeKernel::Notifications() const {
-  MutexLock lock(mutex_);
-  return notifications_;
-}
-
 Reply FakeKernel::Init(const Handshake& handshake) {
   fuse_init_in in{};
   in.major = handshake.major;
@@ -153,9 +148,7 @@ void FakeKernel::Store(const std::string& message) {
   std::memcpy(&header, message.data(), sizeof(header));
   std::string bytes = message.substr(sizeof(header));
   MutexLock lock(mutex_);
-  if (header.unique == 0) {
-    notifications_.push_back({header.error, std::move(bytes)});
-  } else if ((header.unique & 1) != 0) {
+  if ((header.unique & 1) != 0) {
     // The answer to an INTERRUPT: libfuse asks for it again when it does not know the request.
   } else {
     const auto found = exchanges_.find(header.unique);

@@ -66,11 +66,6 @@ struct Reply {
   }
 };
 
-struct Notification {
-  int code = 0;  // fuse_notify_code
-  std::string bytes;
-};
-
 class FakeKernel {
  public:
   static constexpr std::chrono::seconds kDeadline{60};
@@ -94,9 +89,8 @@ class FakeKernel {
   // Error -1 when no reply came in time.
   Reply Call(const Request& request);
   bool Answered(uint64_t unique) const;
-  // Replies that came twice for one request, or for none.
+  // Replies that came twice for one request, or for none: notifications are among these, the daemon sends none.
   size_t surplus_replies() const;
-  std::vector<Notification> Notifications() const;
 
   // FUSE INIT.
   struct Handshake {
@@ -139,7 +133,6 @@ class FakeKernel {
   uint64_t next_unique_ KVP_GUARDED_BY(mutex_) = 2;  // even, as the kernel's
   absl::flat_hash_map<uint64_t, Exchange> exchanges_ KVP_GUARDED_BY(mutex_);
   size_t surplus_ KVP_GUARDED_BY(mutex_) = 0;
-  std::vector<Notification> notifications_ KVP_GUARDED_BY(mutex_);
 };
 
 }  // namespace kvpagefs

@@ -42,11 +42,15 @@ class FakeKernelTest : public testing::Test {
     node_.reset();
   }
 
+  // Before the first request.
+  virtual void OnNodeMade() {}
+
   void Start() {
     options_.mount_point = fmt::format("/dev/fd/{}", kernel_.TakeDaemonEnd());
     auto node = Node::Create(options_, Log::Discard());
     ASSERT_TRUE(node.ok()) << node.error().Describe();
     node_ = std::move(*node);
+    OnNodeMade();
     auto session = Session::Start(options_, node_.get(), Log::Discard());
     ASSERT_TRUE(session.ok()) << session.error().Describe();
     session_ = std::move(*session);

@@ -157,14 +157,5 @@ TEST_F(NamesTest, ReservedDirectoryIsReadOnly) {
   me_.Release(status);
 }
 
-TEST_F(NamesTest, ReplacementTellsTheKernel) {
-  ASSERT_EQ(me_.Put("a", "one").error, 0);
-  ASSERT_EQ(me_.Put("a", "two").error, 0);
-  ASSERT_TRUE(Eventually([&] { return !kernel_.Notifications().empty(); }));
-  const Notification told = kernel_.Notifications().front();
-  EXPECT_EQ(told.code, FUSE_NOTIFY_INVAL_ENTRY);
-  EXPECT_THAT(told.bytes, testing::HasSubstr("a"));
-}
-
 }  // namespace
 }  // namespace kvpagefs

@@ -182,9 +182,36 @@ TEST_F(StaleTest, NameThatComesAndGoesDuringTheRetryIsStaleOnlyOnce) {
   }
 }
 
+// Without default-permissions the kernel knows from us alone whether access(2) finds something.
+TEST_F(StaleTest, AccessAsksWhetherThePageIsThere) {
+  const uint64_t node = other_.Put("a", "one").node;
+  EXPECT_EQ(me_.Access(node), 0);
+  const OpenReply reader = other_.Open(node);
+  ASSERT_EQ(other_.Unlink("a"), 0);
+  EXPECT_EQ(me_.Access(node), 0) << "open, so it is there by /proc/self/fd";
+  ASSERT_EQ(other_.Release(reader), 0);
+  EXPECT_EQ(me_.Access(node), ESTALE);
+  EXPECT_EQ(me_.Lookup("a").error, ENOENT);
+  const OpenReply draft = me_.Create("b");
+  EXPECT_EQ(me_.Access(draft.node), 0);
+  me_.Release(draft);
+  EXPECT_EQ(me_.Access(me_.Lookup(".kvpagefs").node()), 0);
+}
+
+TEST_F(StaleTest, AccessOfAGrantedPageThatWasReplacedInBetween) {
+  const uint64_t node = ReplacedNode("a", "new");
+  EXPECT_EQ(me_.Access(node), ESTALE);
+  const uint64_t found = me_.Lookup("a").node();
+  ASSERT_EQ(other_.Put("a", "newer").error, 0);
+  EXPECT_EQ(me_.Access(found), 0);
+}
+
 TEST_F(StaleTest, DirectoryThatIsGoneIsStale) {
   const uint64_t dir = me_.Mkdir("d").node();
+  EXPECT_EQ(me_.Access(dir), 0);
   ASSERT_EQ(me_.Rmdir("d"), 0);
+  EXPECT_EQ(me_.Access(dir), ESTALE);
+  EXPECT_EQ(me_.Lookup("d").error, ENOENT);
   EXPECT_EQ(me_.Getattr(dir).error, ESTALE);
   EXPECT_EQ(me_.Lookup("d").error, ENOENT);
   EXPECT_EQ(me_.Lookup("x", dir).error, ENOENT);

@@ -166,7 +166,7 @@ TEST_F(SsdFaults, UnderTheMountItself) {
   const ProgramResult result = RunProgram(
       {test_options_.binary, "-f", mount_point.path(), "--ssd-dir", mount_point.path() + "/ssd", "--ssd", "1GiB"}, {});
   EXPECT_NE(result.exit_status, 0);
-  EXPECT_NE(result.err.find("under the mount point"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("is below the mount point"), std::string::npos) << result.err;
 }
 
 }  // namespace

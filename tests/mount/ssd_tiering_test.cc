@@ -59,7 +59,7 @@ TEST_F(SsdTiering, ManyReadersOfColdPages) {
   std::vector<Peer> peers;
   for (size_t p = 0; p < 8; ++p) {
     peers.emplace_back([p, dir = node_->dir()](const std::string&) {
-      for (size_t i = 0; i < 256; ++i) {
+      for (size_t i = 0; i < 64; ++i) {
         const size_t page = (i * 37 + p * 16) % 128;
         const std::string wrong = CheckPage(page, Contents(dir + "/page-" + std::to_string(page)));
         if (!wrong.empty()) return std::to_string(page) + ": " + wrong;

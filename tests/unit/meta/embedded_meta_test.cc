@@ -3,17 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <set>
 #include <thread>
 
-#include "unit/meta/temp_dir.h"
 #include "unit/meta/testing.h"
+#include "unit/temp_dir.h"
 
 namespace kvpagefs {
 namespace {
 
+using test_files::TempDir;
 using testing::Page;
-using testing::TempDir;
 
 // Completions of the embedded service run before the call returns.
 template <class T>
@@ -45,6 +46,11 @@ class EmbeddedMetaTest : public ::testing::Test {
     Answered<Namespace::Outcome> outcome;
     meta->Publish({dir, name}, page, {}, false, outcome.Take());
     return (*outcome).ok();
+  }
+  static bool Synced(EmbeddedMeta* meta) {
+    std::promise<bool> synced;
+    meta->Sync([&](const Status& status) { synced.set_value(status.ok()); });
+    return synced.get_future().get();
   }
   static bool Has(EmbeddedMeta* meta, const std::string& name) {
     Answered<EntryInfo> found;
@@ -104,8 +110,8 @@ TEST_F(EmbeddedMetaTest, OperationsReachTheNamespace) {
   meta->Unlink({kRootDir, "b"}, page.Take());
   EXPECT_EQ((*page)->id, Page(1).id);
   EXPECT_EQ(meta->GetStats().pages, 0u);
-  EXPECT_TRUE(meta->Flush().ok());
-  EXPECT_EQ(meta->StoreProblem(), "");
+  EXPECT_TRUE(Synced(meta.get()));
+  EXPECT_EQ(meta->Problem(), "");
 }
 
 TEST_F(EmbeddedMetaTest, DropPagesTellsTheNamesThatWent) {
@@ -138,7 +144,7 @@ TEST_F(EmbeddedMetaTest, RestoresDirectoriesAndThePagesThatHaveBytes) {
     meta->MakeDir({kRootDir, "dir"}, {1, 2, 0700}, dir.Take());
     ASSERT_TRUE(Publish(meta.get(), kRootDir, "kept", Page(2)));
     ASSERT_TRUE(Publish(meta.get(), kRootDir, "gone", Page(1)));
-    EXPECT_TRUE(meta->Flush().ok());
+    EXPECT_TRUE(Synced(meta.get()));
   }
   {
     const auto meta = Open(temp.path(), [](const PageInfo& page) { return page.id == Page(2).id; });
@@ -219,7 +225,7 @@ TEST_F(EmbeddedMetaTest, ManyThreads) {
           Publish(meta.get(), kRootDir, "shared", page);
           meta->List(kRootDir, 0, 10, 1000, [](Result<std::vector<ListedEntry>> listed) { EXPECT_TRUE(listed.ok()); });
           if (i % 100 == 0) {
-            EXPECT_TRUE(meta->Flush().ok());
+            EXPECT_TRUE(Synced(meta.get()));
           }
         }
       });

@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/meta/temp_dir.h"
+#include "unit/temp_dir.h"
 
 namespace kvpagefs {
 namespace {
 
 using Durability = LmdbFile::Durability;
-using testing::TempDir;
+using test_files::TempDir;
 
 std::vector<std::string> ValuesOf(const LmdbFile& file, Table table) {
   std::vector<std::string> values;
@@ -57,7 +57,7 @@ TEST(LmdbFile, TheMapGrows) {
 
 TEST(LmdbFile, ForeignAndTruncatedFilesAreRefused) {
   const TempDir temp;
-  testing::WriteFile(temp / "foreign", std::string(20'000, 'x'));
+  test_files::WriteFile(temp / "foreign", std::string(20'000, 'x'));
   EXPECT_EQ(LmdbFile::Open(temp / "foreign", Durability::kEveryApply).code(), ErrorCode::kInvalid);
   {
     auto file = LmdbFile::Open(temp / "x.mdb", Durability::kEveryApply);

@@ -12,15 +12,15 @@
 
 #include "base/mutex.h"
 #include "meta/lmdb_file.h"
-#include "unit/meta/temp_dir.h"
 #include "unit/meta/testing.h"
+#include "unit/temp_dir.h"
 
 namespace kvpagefs {
 namespace {
 
 using std::chrono::milliseconds;
+using test_files::TempDir;
 using testing::Page;
-using testing::TempDir;
 using testing::Tree;
 
 constexpr milliseconds kLimit{20'000};
@@ -385,7 +385,7 @@ TEST(LmdbStore, DamagedFilesAreRefusedWithARemedy) {
   {
     Service service(OptionsFor(temp.path()));
   }
-  testing::WriteFile(temp / "names.mdb", std::string(40'000, 'x'));
+  test_files::WriteFile(temp / "names.mdb", std::string(40'000, 'x'));
   const auto refused = LmdbStore::Open(OptionsFor(temp.path()), Log::Discard());
   ASSERT_EQ(refused.code(), ErrorCode::kInvalid);
   EXPECT_NE(refused.error().text().find("--state-dir " + temp.path()), std::string::npos);

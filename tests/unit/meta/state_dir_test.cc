@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "unit/meta/temp_dir.h"
+#include "unit/temp_dir.h"
 
 namespace kvpagefs {
 namespace {
 
-using testing::TempDir;
-using testing::WriteFile;
+using test_files::TempDir;
+using test_files::WriteFile;
 
 std::string TextOf(const Result<std::unique_ptr<StateDir>>& result) { return result.ok() ? "" : result.error().text(); }
 

@@ -27,32 +27,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "unit/temp_dir.h"
+
 namespace kvpagefs::disk_test {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-// Goes with the test.
-class TempDir {
- public:
-  TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "kvpagefs-disk-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) std::abort();
-    path_ = pattern;
-  }
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-inline void WriteFile(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+using test_files::TempDir;
+using test_files::WriteFile;
 
 inline std::string ReadFile(const std::string& path) {
   std::ifstream file(path);

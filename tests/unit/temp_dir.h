@@ -1,19 +1,17 @@
 // A directory that goes with the test.
 #pragma once
 
-#include <stdlib.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
-namespace kvpagefs::testing {
+namespace kvpagefs::test_files {
 
 class TempDir {
  public:
   TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "kvpagefs-meta-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "kvpagefs-unit-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) std::abort();
     path_ = pattern;
   }
@@ -33,4 +31,4 @@ class TempDir {
 
 inline void WriteFile(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
-}  // namespace kvpagefs::testing
+}  // namespace kvpagefs::test_files
