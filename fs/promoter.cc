@@ -14,30 +14,34 @@ constexpr size_t kMaxEarlyInterrupts = 256;
 }  // namespace
 
 void Promoter::Fetch(const Page& page, const Request& request, Answer answer) {
+  Waiter waiter{request, std::move(answer)};
   Result<PageHold> hold = ErrorCode::kNotFound;
-  bool start = false;
-  {
-    MutexLock lock(mutex_);
-    const auto found = flights_.find(page.id.value);
-    if (std::erase(early_interrupts_, request.ticket) > 0) {
-      hold = ErrorCode::kInterrupted;
-    } else if (found != flights_.end()) {
-      parts_.counters->Add(Counter::kFetchesJoined);
-      found->second.waiters.push_back({request, std::move(answer)});
-      return;
-    } else {
-      // It may have come since the caller looked.
-      hold = parts_.tier->Hold(page.id, request.touch, request.reader);
-      start = !hold.ok() && parts_.ssd->Has(page.id);
-    }
-    if (start) {
-      Flight& flight = flights_[page.id.value];
-      flight.page = page;
-      flight.waiters.push_back({request, std::move(answer)});
-    }
+  switch (Place(page, &waiter, &hold)) {
+    case Placed::kStart: return Start(page);
+    case Placed::kJoined: return;
+    case Placed::kAnswer: return waiter.answer(std::move(hold));
   }
-  if (start) return Start(page);
-  answer(std::move(hold));
+}
+
+Promoter::Placed Promoter::Place(const Page& page, Waiter* waiter, Result<PageHold>* hold) {
+  MutexLock lock(mutex_);
+  if (std::erase(early_interrupts_, waiter->request.ticket) > 0) {
+    *hold = ErrorCode::kInterrupted;
+    return Placed::kAnswer;
+  }
+  const auto found = flights_.find(page.id.value);
+  if (found != flights_.end()) {
+    parts_.counters->Add(Counter::kFetchesJoined);
+    found->second.waiters.push_back(std::move(*waiter));
+    return Placed::kJoined;
+  }
+  // It may have come since the caller looked.
+  *hold = parts_.tier->Hold(page.id, waiter->request.touch, waiter->request.reader);
+  if (hold->ok() || !parts_.ssd->Has(page.id)) return Placed::kAnswer;
+  Flight& flight = flights_[page.id.value];
+  flight.page = page;
+  flight.waiters.push_back(std::move(*waiter));
+  return Placed::kStart;
 }
 
 void Promoter::Start(const Page& page) {

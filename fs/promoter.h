@@ -87,6 +87,9 @@ class Promoter {
     bool removed = false;
   };
 
+  // A fetch begins with the waiter, it has joined one, or is to be answered with `hold`.
+  enum class Placed : uint8_t { kStart, kJoined, kAnswer };
+  Placed Place(const Page& page, Waiter* waiter, Result<PageHold>* hold);
   void Start(const Page& page);
   void WaitForMemory(const Page& page, const Status& refused);
   void Finish(const Page& page, std::unique_ptr<Draft> draft, const Status& read);

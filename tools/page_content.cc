@@ -30,6 +30,7 @@ void FillContent(uint64_t seed, std::span<std::byte> bytes) {
     std::memcpy(bytes.data(), &word, sizeof word);
     bytes = bytes.subspan(sizeof word);
   }
+  if (bytes.empty()) return;
   const uint64_t word = Word(seed, index);
   std::memcpy(bytes.data(), &word, bytes.size());
 }
