@@ -36,6 +36,12 @@ enum class Counter : uint8_t {
   kFetchTimeouts,
   kSpillFailures,
   kSpillsGivenUp,
+  kRemoteFetches,
+  kRemoteFetchedBytes,
+  kRemoteFailures,
+  kRemoteWrongBytes,
+  kServedPages,
+  kServedBytes,
   kCount,
 };
 
@@ -74,6 +80,13 @@ inline constexpr CounterName kCounterNames[] = {
     {Counter::kFetchTimeouts, "fetch_timeouts", "Opens answered as misses because their page came too late."},
     {Counter::kSpillFailures, "spill_failures", "Pages that the SSD tier did not take."},
     {Counter::kSpillsGivenUp, "spills_given_up", "Pages made evictable unwritten because memory was wanted sooner."},
+    {Counter::kRemoteFetches, "remote_fetches", "Pages brought from other nodes."},
+    {Counter::kRemoteFetchedBytes, "remote_fetched_bytes", "Their bytes."},
+    {Counter::kRemoteFailures, "remote_failures",
+     "Copies on other nodes that could not be had; another one was tried."},
+    {Counter::kRemoteWrongBytes, "remote_wrong_bytes", "Copies from other nodes whose checksum was wrong."},
+    {Counter::kServedPages, "served_pages", "Pages sent to other nodes."},
+    {Counter::kServedBytes, "served_bytes", "Their bytes."},
 };
 
 class Counters {

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/size.h"
-#include "fs/background.h"
+#include "daemon/background.h"
 #include "fs/mount_point.h"
 #include "fs/node.h"
 #include "fs/options.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/size.h"
+#include "fs/cluster_parts.h"
 #include "fs/node_state.h"
 #include "fs/ops.h"
 #include "fs/sealing.h"
@@ -38,6 +39,7 @@ void StartKeeper(Node::State& node) {
   work.now_ns = [&node] { return node.clock.MonotonicNs(); };
   work.chore = [&node] {
     for (const auto& file : node.retries.Expire(node.clock.MonotonicNs())) ReleaseHandle(node, file);
+    if (node.cluster_parts != nullptr) node.cluster_parts->Prune();
   };
   node.keeper.Start(std::move(work));
 }
@@ -61,12 +63,53 @@ void StartPrefault(Node::State& node) {
   });
 }
 
+Status OpenStandalone(Node::State* state) {
+  EmbeddedMeta::Options meta_options;
+  meta_options.state_dir = state->options.state_dir;
+  meta_options.root_owner = RootOwner();
+  meta_options.has_page = [state](const PageInfo& page) { return state->tiering->Recovered(page); };
+  auto meta = EmbeddedMeta::Open(meta_options, &state->clock, state->log);
+  if (!meta.ok()) return meta.error();
+  state->meta = std::move(*meta);
+  state->tiering->Start({.tier = state->tier.get(), .meta = state->meta.get()});
+  return {};
+}
+
+Status OpenCluster(Node::State* state) {
+  auto parts = ClusterParts::Open(state);
+  if (!parts.ok()) return parts.error();
+  state->cluster_parts = std::move(*parts);
+  state->tiering->Start({.tier = state->tier.get(),
+                         .meta = state->meta.get(),
+                         .cluster = state->cluster,
+                         .remote = state->cluster_parts->remote()});
+  return state->cluster_parts->Join();
+}
+
+// In the order in which they may go: nothing that is left uses what went before.
+void StopParts(Node::State& state) {
+  state.stopping.store(true);
+  if (state.tiering != nullptr) state.tiering->Stop();
+  if (state.cluster_parts != nullptr) state.cluster_parts->Stop();
+  state.keeper.Stop();
+  if (state.prefaulter.joinable()) state.prefaulter.join();
+  // Its completions still tell the keeper of space.
+  state.tiering.reset();
+}
+
 }  // namespace
+
+Node::State::State(Options node_options, Log node_log) : options(std::move(node_options)), log(std::move(node_log)) {}
+
+// Also of a node that did not come to be.
+Node::State::~State() { StopParts(*this); }
 
 void Node::State::OnEvicted(std::span<const PageId> pages) {
   if (!tiering->has_ssd()) return OnLost(pages);
   const std::vector<PageId> lost = tiering->LostOf(pages);
   if (!lost.empty()) OnLost(lost);
+  if (cluster == nullptr || lost.size() == pages.size()) return;
+  for (const PageId page : pages) tiering->NoteTiers(page);
 }
 
 void Node::State::OnLost(std::span<const PageId> pages) {
@@ -113,14 +156,10 @@ Result<std::unique_ptr<Node>> Node::Create(const Options& options, Log log) {
   if (!tiering.ok()) return tiering.error();
   state->tiering = std::move(*tiering);
 
-  EmbeddedMeta::Options meta_options;
-  meta_options.state_dir = options.state_dir;
-  meta_options.root_owner = RootOwner();
-  meta_options.has_page = [node = state.get()](const PageInfo& page) { return node->tiering->Recovered(page); };
-  auto meta = EmbeddedMeta::Open(meta_options, &state->clock, state->log);
-  if (!meta.ok()) return meta.error();
-  state->meta = std::move(*meta);
-  state->tiering->Start(state->tier.get(), state->meta.get());
+  if (Status joined = options.meta_addresses.empty() ? OpenStandalone(state.get()) : OpenCluster(state.get());
+      !joined.ok()) {
+    return joined.error();
+  }
 
   const Segment& mapped = state->tier->segment();
   state->log.Info("memory segment: {}, {}", FormatSize(mapped.bytes()), mapped.description());
@@ -138,13 +177,6 @@ void Node::EndSession() {
   for (const auto& file : state_->retries.Expire(INT64_MAX)) ReleaseHandle(*state_, file);
 }
 
-Node::~Node() {
-  state_->stopping.store(true);
-  state_->tiering->Stop();
-  state_->keeper.Stop();
-  if (state_->prefaulter.joinable()) state_->prefaulter.join();
-  // Its completions still tell the keeper of space.
-  state_->tiering.reset();
-}
+Node::~Node() = default;
 
 }  // namespace kvpagefs

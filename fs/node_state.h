@@ -27,13 +27,17 @@
 #include "fs/retry_table.h"
 #include "fs/space_waiters.h"
 #include "fs/tiering.h"
+#include "meta/cluster.h"
 #include "meta/meta_client.h"
 #include "spill/memory_tier.h"
 
 namespace kvpagefs {
 
+class ClusterParts;
+
 struct Node::State final : MemoryTier::Listener {
-  State(Options node_options, Log node_log) : options(std::move(node_options)), log(std::move(node_log)) {}
+  State(Options node_options, Log node_log);
+  ~State() override;
 
   // MemoryTier::Listener
   void OnEvicted(std::span<const PageId> pages) override;
@@ -48,6 +52,7 @@ struct Node::State final : MemoryTier::Listener {
   Counters counters;
   EventLog events;
   std::unique_ptr<MetaClient> meta;
+  Cluster* cluster = nullptr;  // the same client; null: standalone
   std::unique_ptr<MemoryTier> tier;
   std::unique_ptr<Tiering> tiering;
   OpenPages open_pages;
@@ -64,6 +69,7 @@ struct Node::State final : MemoryTier::Listener {
   std::atomic<bool> stopping{false};
   int64_t start_wall_ns = 0;
   int64_t start_monotonic_ns = 0;
+  std::unique_ptr<ClusterParts> cluster_parts;
   Keeper keeper;
   std::thread prefaulter;
 };

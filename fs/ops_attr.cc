@@ -175,6 +175,13 @@ void OpStatfs(fuse_req_t req, fuse_ino_t) {
     out.f_blocks += ssd_blocks;
     out.f_bfree += ssd_blocks;
   }
+  if (node.cluster != nullptr) {
+    for (const Member& member : node.cluster->Members()) {
+      if (member.number == node.cluster->number() || member.state == "down") continue;
+      out.f_blocks += (member.use.memory_bytes + member.use.ssd_bytes) / kBlockBytes;
+      out.f_bfree += (member.use.memory_bytes + member.use.ssd_bytes) / kBlockBytes;
+    }
+  }
   out.f_bavail = out.f_bfree;
   out.f_files = names.pages + names.directories + out.f_bfree;
   out.f_ffree = out.f_bfree;

@@ -10,7 +10,9 @@ namespace kvpagefs {
 namespace {
 
 // Names outlive attributes in the kernel's cache: whatever is done with an inode whose name is gone is answered with
-// "look again". Attributes have no such second line.
+// "look again". Attributes have no such second line. In a cluster an inode may have got another name elsewhere, of
+// which this kernel knows nothing, so names are kept no longer than attributes; asking again costs no round trip for
+// pages that are here.
 constexpr double kEntryTimeoutFactor = 60;
 constexpr uint64_t kStatBlock = 512;  // the unit of st_blocks
 
@@ -51,7 +53,9 @@ void ReplyStatus(fuse_req_t req, const Status& status) {
 
 double KernelTimeout(const Node::State& node) { return static_cast<double>(node.options.attr_timeout_ms) / 1000; }
 
-double EntryTimeout(const Node::State& node) { return KernelTimeout(node) * kEntryTimeoutFactor; }
+double EntryTimeout(const Node::State& node) {
+  return KernelTimeout(node) * (node.cluster == nullptr ? kEntryTimeoutFactor : 1);
+}
 
 struct stat DirStat(const DirInfo& dir) {
   struct stat attr{};

@@ -66,7 +66,7 @@ void HoldPage(fuse_req_t req, const PageInfo& page, MemoryTier::Touch touch,
   Node::State& node = NodeOf(req);
   const uint32_t reader = TidOf(req);
   Result<PageHold> hold = node.tier->Hold(page.id, touch, reader);
-  if (hold.ok() || !node.tiering->has_ssd()) return done(std::move(hold));
+  if (hold.ok() || !node.tiering->fetches()) return done(std::move(hold));
   Promoter::Request request;
   request.ticket = node.next_ticket.fetch_add(1);
   request.deadline_ns = node.clock.MonotonicNs() + node.options.open_timeout_ms * 1'000'000;
@@ -76,9 +76,11 @@ void HoldPage(fuse_req_t req, const PageInfo& page, MemoryTier::Touch touch,
   if (node.options.open_timeout_ms < kKeeperIntervalMs) node.keeper.RequestRetry();
   node.tiering->Fetch({.id = page.id, .bytes = page.bytes, .checksum = page.checksum, .pin = page.pin}, request,
                       [&node, id = page.id, done = std::move(done)](Result<PageHold> fetched) {
-                        // Neither tier has it, and nothing is on its way: the name is all that was left.
-                        const bool lost = !fetched.ok() && fetched.code() == ErrorCode::kNotFound &&
-                                          !node.tiering->OnSsd(id) && !node.tier->Use(id).ok();
+                        // Neither tier has it, and nothing is on its way: the name is all that was left. In a
+                        // cluster others may have it, and the service knows what this node had.
+                        const bool lost = node.cluster == nullptr && !fetched.ok() &&
+                                          fetched.code() == ErrorCode::kNotFound && !node.tiering->OnSsd(id) &&
+                                          !node.tier->Use(id).ok();
                         if (lost) node.OnLost(std::span(&id, 1));
                         done(std::move(fetched));
                       });

@@ -87,9 +87,17 @@ void ReplyVirtualValue(fuse_req_t req, fuse_ino_t ino, const char* key, size_t s
   }
   node.meta->FindPage(PageId{MetaId(node, ino)}, [req, size, name = std::string(key)](const Result<PageInfo>& page) {
     if (!page.ok()) return ReplyError(req, ErrorCode::kNoAttribute);
-    const std::optional<std::string> value = VirtualXattr(NodeOf(req), *page, name);
-    if (!value) return ReplyError(req, ErrorCode::kNoAttribute);
-    ReplyValue(req, *value, size);
+    const auto reply = [req, size, name, page = *page](const Result<Replicas>& elsewhere) {
+      const Replicas none;
+      const auto value = VirtualXattr(NodeOf(req), page, elsewhere.ok() ? *elsewhere : none, name);
+      if (!value) return ReplyError(req, ErrorCode::kNoAttribute);
+      ReplyValue(req, *value, size);
+    };
+    Cluster* const cluster = NodeOf(req).cluster;
+    if (cluster == nullptr) return reply(Replicas());
+    // A person wants to know how it is now.
+    cluster->ForgetLocation(page->id);
+    cluster->Locate(page->id, reply);
   });
 }
 

@@ -183,11 +183,14 @@ Status ApplyArguments(const CommandLine& line, Options* options) {
     return Usage(fmt::format("no mount point given: write kvpagefs MOUNTPOINT; {}", kSeeHelp));
   }
   if (arguments.size() == 2) {
-    if (arguments[0] != kStandalone) {
-      return Usage(fmt::format(
-          "source '{}' is not supported: this version runs standalone nodes only; write 'standalone'", arguments[0]));
-    }
     options->source = arguments[0];
+    if (arguments[0] != kStandalone) {
+      Result<std::vector<Address>> addresses = ParseAddresses(arguments[0], kDefaultMetaPort);
+      if (!addresses.ok()) {
+        return Usage(fmt::format("source: {}; or write 'standalone'", addresses.error().Describe()));
+      }
+      options->meta_addresses = std::move(*addresses);
+    }
   }
   if (arguments.back().empty()) return Usage("mount point '' is empty: name a directory");
   options->mount_point = AbsolutePath(arguments.back());
@@ -224,7 +227,8 @@ Result<ParsedOptions> ParseAll(int argc, const char* const* argv, const char* co
   }
   if (Status applied = Apply(given, options); !applied.ok()) return applied.error();
   if (Status applied = ApplyArguments(line, options); !applied.ok()) return applied.error();
-  if (options->state_dir.empty() && !options->ssd_dirs.empty())
+  // In a cluster the metadata daemon keeps the names.
+  if (options->state_dir.empty() && !options->ssd_dirs.empty() && options->meta_addresses.empty())
     options->state_dir = options->ssd_dirs.front() + "/names";
   if (Status checked = CheckTogether(*options); !checked.ok()) return checked.error();
   return parsed;
@@ -245,7 +249,8 @@ std::string HelpText() {
   std::string text =
       "usage: kvpagefs [SOURCE] MOUNTPOINT [options]\n"
       "\n"
-      "Mounts a file system over KV-cache pages. SOURCE is the word standalone, or left out.\n"
+      "Mounts a file system over KV-cache pages. SOURCE is the address of a metadata daemon\n"
+      "(kvpagemetad), host:port[,host:port]; without it, or with the word standalone, the node is alone.\n"
       "\n"
       "  -f                    stay in the foreground, log to standard error\n"
       "  -d                    as -f, and show every request of the kernel\n"

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "net/address.h"
 #include "spill/segment.h"
 
 namespace kvpagefs {
@@ -30,7 +31,7 @@ enum class SpillMode : uint8_t {
 
 struct Options {
   // Where.
-  std::string source;       // "standalone", or empty, which means the same
+  std::string source;       // "standalone", or empty, which means the same, or addresses of metadata daemons
   std::string mount_point;  // absolute
   bool foreground = false;  // -f
   bool debug = false;       // -d: foreground, every FUSE request on standard error
@@ -57,6 +58,13 @@ struct Options {
   // Names.
   std::string state_dir;  // empty: nothing is persisted
   std::string node_name;  // default: the host's name
+
+  // Cluster.
+  std::vector<Address> meta_addresses;  // of `source`; empty: standalone
+  Address listen{"127.0.0.1", 0};       // of the page server; port 0: any free one
+  std::string secret_file;              // empty: no secret
+  std::string temporary_names = "*.tmp*";
+  uint32_t net_threads = 2;
 
   // Kernel.
   int64_t attr_timeout_ms = 1000;  // how long the kernel may answer from its attribute cache; names: 60 times as long

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "daemon/option_values.h"
 #include "fs/machine.h"
-#include "fs/option_values.h"
 
 namespace kvpagefs {
 namespace {
@@ -19,6 +19,8 @@ constexpr uint64_t kGiB = kMiB * 1024;
 constexpr uint64_t kTiB = kGiB * 1024;
 constexpr size_t kMaxNodeNameBytes = 64;
 constexpr uint32_t kMaxThreads = 256;
+constexpr uint32_t kMaxNetThreads = 64;
+constexpr size_t kMaxPatternBytes = 255;
 
 template <class T>
 Status Store(Result<T> parsed, T* field) {
@@ -65,6 +67,29 @@ Status StoreNodeName(std::string_view text, std::string* field) {
         fmt::format("'{}' is not a node name: use 1 to {} letters, digits, '.', '-' or '_'", text, kMaxNodeNameBytes));
   }
   *field = text;
+  return {};
+}
+
+Status StorePattern(std::string_view text, std::string* field) {
+  const bool has_control =
+      std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
+  if (text.size() > kMaxPatternBytes || text.find('/') != std::string_view::npos || has_control) {
+    return Error(ErrorCode::kInvalid,
+                 fmt::format("'{}' is not a pattern for names: use at most {} bytes without '/', as in '*.tmp*'", text,
+                             kMaxPatternBytes));
+  }
+  *field = text;
+  return {};
+}
+
+Status StoreNetThreads(std::string_view text, uint32_t* field) {
+  uint32_t threads = 0;
+  if (Status stored = Store(ParseCount(text, kMaxNetThreads), &threads); !stored.ok()) return stored;
+  if (threads == 0) {
+    return Error(ErrorCode::kInvalid,
+                 fmt::format("'{}' is not a number of threads: use 1 to {}", text, kMaxNetThreads));
+  }
+  *field = threads;
   return {};
 }
 
@@ -147,6 +172,21 @@ constexpr std::array kTable = {
     OptionRow{"node-name", Kind::kValue, "NAME", "the host's name", "what this node is called in status and attributes",
               [](Text text, Options* to) { return StoreNodeName(text, &to->node_name); },
               [](const Options& from) { return from.node_name; }},
+    OptionRow{"listen", Kind::kValue, "HOST:PORT", "127.0.0.1:0, any free port",
+              "where other nodes reach this one's pages; beyond loopback --secret-file is needed",
+              [](Text text, Options* to) { return Store(ParseAddress(text, 0), &to->listen); },
+              [](const Options& from) { return from.listen.ToString(); }},
+    OptionRow{"secret-file", Kind::kValue, "FILE", "none",
+              "what all nodes and metadata daemons of a cluster know, in a file that nobody else can read",
+              [](Text text, Options* to) { return StorePath(text, &to->secret_file); },
+              [](const Options& from) { return from.secret_file; }},
+    OptionRow{"temporary-names", Kind::kValue, "PATTERN", "*.tmp*",
+              "in a cluster, files with such names are seen on their node only until they are renamed",
+              [](Text text, Options* to) { return StorePattern(text, &to->temporary_names); },
+              [](const Options& from) { return from.temporary_names; }},
+    OptionRow{"net-threads", Kind::kValue, "N", "2", "threads for the network, in a cluster",
+              [](Text text, Options* to) { return StoreNetThreads(text, &to->net_threads); },
+              [](const Options& from) { return fmt::format("{}", from.net_threads); }},
     OptionRow{"attr-timeout", Kind::kValue, "TIME", "1s",
               "how long the kernel may answer stat from its cache; names it may keep 60 times as long",
               [](Text text, Options* to) { return Store(ParseTime(text, {0, 3'600'000}), &to->attr_timeout_ms); },
@@ -226,6 +266,14 @@ Status CheckSsd(const Options& options) {
   return {};
 }
 
+Status CheckCluster(const Options& options) {
+  if (options.meta_addresses.empty() || IsLoopback(options.listen) || !options.secret_file.empty()) return {};
+  return Error(ErrorCode::kInvalid,
+               fmt::format("listen '{}' can be reached from other machines: make a secret with 'openssl rand -hex 32', "
+                           "give it to all nodes and daemons, and name its file with --secret-file",
+                           options.listen.ToString()));
+}
+
 }  // namespace
 
 Status CheckTogether(const Options& options) {
@@ -240,6 +288,7 @@ Status CheckTogether(const Options& options) {
                  fmt::format("memory '{}' is more than the machine has ({}MiB): choose a smaller --memory",
                              ExactSize(options.memory_bytes), machine_bytes / kMiB));
   }
+  if (Status cluster = CheckCluster(options); !cluster.ok()) return cluster;
   return CheckSsd(options);
 }
 

@@ -13,6 +13,11 @@ constexpr size_t kMaxEarlyInterrupts = 256;
 
 }  // namespace
 
+struct Promoter::Arriving {
+  std::unique_ptr<Draft> draft;
+  std::vector<iovec> blocks;
+};
+
 void Promoter::Fetch(const Page& page, const Request& request, Answer answer) {
   Waiter waiter{request, std::move(answer)};
   Result<PageHold> hold = ErrorCode::kNotFound;
@@ -30,6 +35,9 @@ Promoter::Placed Promoter::Place(const Page& page, Waiter* waiter, Result<PageHo
     return Placed::kAnswer;
   }
   const auto found = flights_.find(page.id.value);
+  const bool for_peer = waiter->request.for_peer;
+  // The other node may be waiting for us in turn.
+  if (found != flights_.end() && found->second.remote && for_peer) return Placed::kAnswer;
   if (found != flights_.end()) {
     parts_.counters->Add(Counter::kFetchesJoined);
     found->second.waiters.push_back(std::move(*waiter));
@@ -37,27 +45,64 @@ Promoter::Placed Promoter::Place(const Page& page, Waiter* waiter, Result<PageHo
   }
   // It may have come since the caller looked.
   *hold = parts_.tier->Hold(page.id, waiter->request.touch, waiter->request.reader);
-  if (hold->ok() || !parts_.ssd->Has(page.id)) return Placed::kAnswer;
+  const bool on_ssd = OnSsd(page.id);
+  if (hold->ok() || (!on_ssd && (parts_.remote == nullptr || for_peer))) return Placed::kAnswer;
   Flight& flight = flights_[page.id.value];
   flight.page = page;
+  flight.remote = !on_ssd;
+  flight.deadline_ns = waiter->request.deadline_ns;
   flight.waiters.push_back(std::move(*waiter));
   return Placed::kStart;
 }
 
 void Promoter::Start(const Page& page) {
-  std::unique_ptr<Draft> draft = parts_.tier->NewDraft();
-  std::vector<iovec> blocks;
-  const Status prepared = draft->Prepare(page.bytes, &blocks);
+  const auto arriving = std::make_shared<Arriving>();
+  arriving->draft = parts_.tier->NewDraft();
+  const Status prepared = arriving->draft->Prepare(page.bytes, &arriving->blocks);
   if (!prepared.ok()) {
-    draft.reset();
+    arriving->draft.reset();
     WaitForMemory(page, prepared);
     return;
   }
+  if (OnSsd(page.id)) return ReadFromSsd(page, arriving);
+  ReadFromPeer(page, arriving);
+}
+
+void Promoter::ReadFromSsd(const Page& page, const std::shared_ptr<Arriving>& arriving) {
   parts_.spiller->BeginRead();
-  const auto shared = std::make_shared<std::unique_ptr<Draft>>(std::move(draft));
-  parts_.ssd->Read(page.id, std::move(blocks), [this, page, shared](const Status& read) {
+  parts_.ssd->Read(page.id, arriving->blocks, [this, page, arriving](const Status& read) {
     parts_.spiller->EndRead();
-    Finish(page, std::move(*shared), read);
+    if (!read.ok()) {
+      parts_.counters->Add(Counter::kFetchFailures);
+      return ReadFromPeer(page, arriving);
+    }
+    parts_.counters->Add(Counter::kFetches);
+    parts_.counters->Add(Counter::kFetchedBytes, page.bytes);
+    Finish(page, arriving);
+  });
+}
+
+void Promoter::ReadFromPeer(const Page& page, const std::shared_ptr<Arriving>& arriving) {
+  RemotePages::Read read;
+  std::vector<Waiter> peers;
+  {
+    MutexLock lock(mutex_);
+    Flight& flight = flights_.find(page.id.value)->second;
+    flight.remote = true;
+    read.deadline_ns = flight.deadline_ns;
+    const auto ours = std::stable_partition(flight.waiters.begin(), flight.waiters.end(),
+                                            [](const Waiter& waiter) { return !waiter.request.for_peer; });
+    peers.assign(std::make_move_iterator(ours), std::make_move_iterator(flight.waiters.end()));
+    flight.waiters.erase(ours, flight.waiters.end());
+  }
+  for (const Waiter& peer : peers) peer.answer(ErrorCode::kNotFound);
+  if (parts_.remote == nullptr) return Fail(page.id, ErrorCode::kNotFound);
+  read.page = page;
+  read.blocks = arriving->blocks;
+  read.keep = arriving;
+  parts_.remote->Start(std::move(read), [this, page, arriving](const Status& status) {
+    if (!status.ok()) return Fail(page.id, ErrorCode::kNotFound);
+    Finish(page, arriving);
   });
 }
 
@@ -68,7 +113,7 @@ void Promoter::WaitForMemory(const Page& page, const Status& refused) {
     flights_.find(page.id.value)->second.state = Flight::State::kWaiting;
   }
   if (refused.code() == ErrorCode::kNoSpace && parts_.tier->WaitForSpace(page.bytes)) {
-    parts_.spiller->RequestSpace();
+    if (parts_.spiller != nullptr) parts_.spiller->RequestSpace();
     return;
   }
   {
@@ -81,21 +126,15 @@ void Promoter::WaitForMemory(const Page& page, const Status& refused) {
   Fail(page.id, ErrorCode::kNotFound);
 }
 
-void Promoter::Finish(const Page& page, std::unique_ptr<Draft> draft, const Status& read) {
-  if (!read.ok()) {
-    parts_.counters->Add(Counter::kFetchFailures);
-    return Fail(page.id, ErrorCode::kNotFound);
-  }
+void Promoter::Finish(const Page& page, const std::shared_ptr<Arriving>& arriving) {
   const bool admitted = parts_.history->Note(page.id);
   MemoryTier::Arrival arrival;
   arrival.id = page.id;
   arrival.checksum = page.checksum;
   arrival.pin = page.pin;
   arrival.welcome = admitted ? MemoryTier::Welcome::kFresh : MemoryTier::Welcome::kFirstToGo;
-  const Result<PageHold> hold = parts_.tier->Adopt(arrival, draft);
+  const Result<PageHold> hold = parts_.tier->Adopt(arrival, arriving->draft);
   if (!hold.ok()) return Fail(page.id, ErrorCode::kNotFound);
-  parts_.counters->Add(Counter::kFetches);
-  parts_.counters->Add(Counter::kFetchedBytes, page.bytes);
   std::vector<Waiter> waiters;
   bool removed = false;
   {
@@ -106,6 +145,7 @@ void Promoter::Finish(const Page& page, std::unique_ptr<Draft> draft, const Stat
     flights_.erase(found);
   }
   if (removed) (void)parts_.tier->Remove(page.id);
+  if (!removed && parts_.on_arrived) parts_.on_arrived(page.id);
   Serve(page, *hold, admitted, std::move(waiters));
 }
 

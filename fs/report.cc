@@ -75,6 +75,17 @@ void AppendFamily(std::vector<prometheus::MetricFamily>* families, const Gauge& 
   families->push_back(std::move(family));
 }
 
+std::string MembersText(const std::vector<Member>& members) {
+  std::string text =
+      "name state memory_used_bytes memory_capacity_bytes ssd_used_bytes ssd_capacity_bytes pages number address\n";
+  for (const Member& member : members) {
+    text += fmt::format("{} {} {} {} {} {} {} {} {}\n", member.name, member.state, member.use.memory_used_bytes,
+                        member.use.memory_bytes, member.use.ssd_used_bytes, member.use.ssd_bytes, member.use.pages,
+                        member.number, member.address);
+  }
+  return text;
+}
+
 std::string_view StateWord(const Node::State& node) {
   if (node.stopping.load()) return "stopping";
   const bool healthy =
@@ -88,12 +99,17 @@ std::string StatusText(Node::State& node) {
   const MemoryTier::Stats stats = node.tier->GetStats();
   const std::string problem = node.meta->Problem();
   std::string text = fmt::format(
-      "version {}\nstate {}\nrole standalone\nnode {}\nmount_point {}\nuptime_seconds {}\nread_path {}\n"
-      "memory_source {}\nfsync_without_ssd {}\nstate_dir {}\nstate_dir_problem {}\n",
-      KVPAGEFS_VERSION, StateWord(node), node.options.node_name, node.options.mount_point,
-      (node.clock.MonotonicNs() - node.start_monotonic_ns) / 1'000'000'000, node.read_path.Describe(),
-      node.tier->segment().description(), node.options.fsync_refuses ? "eio" : "success",
+      "version {}\nstate {}\nrole {}\nnode {}\nmount_point {}\nuptime_seconds {}\nread_path {}\n"
+      "memory_source {}\nfsync_without_ssd {}\nstate_dir {}\nnames_problem {}\n",
+      KVPAGEFS_VERSION, StateWord(node), node.cluster == nullptr ? "standalone" : "cluster", node.options.node_name,
+      node.options.mount_point, (node.clock.MonotonicNs() - node.start_monotonic_ns) / 1'000'000'000,
+      node.read_path.Describe(), node.tier->segment().description(), node.options.fsync_refuses ? "eio" : "success",
       node.options.state_dir.empty() ? "none" : node.options.state_dir, problem.empty() ? "none" : problem);
+  if (node.cluster != nullptr) {
+    text += fmt::format("node_number {}\nmetadata_daemon {}\nmetadata_connected {}\npeer_address {}\n",
+                        node.cluster->number(), node.options.source, node.cluster->connected() ? "yes" : "no",
+                        node.cluster->AddressOf(node.cluster->number()));
+  }
   AppendLines(&text, "memory tier: capacity = free + header + draft + held + pinned + dirty + evictable",
               MemoryGauges(stats));
   AppendLines(&text, "names and files now", NodeGauges(node));
@@ -111,6 +127,7 @@ std::string StatusText(Node::State& node) {
 }
 
 std::string NodesText(Node::State& node) {
+  if (node.cluster != nullptr) return MembersText(node.cluster->Members());
   const MemoryTier::Stats stats = node.tier->GetStats();
   return fmt::format("name state memory_used_bytes memory_capacity_bytes\n{} {} {} {}\n", node.options.node_name,
                      StateWord(node), stats.capacity_bytes - stats.free_bytes, stats.capacity_bytes);

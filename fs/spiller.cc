@@ -302,6 +302,7 @@ void Spiller::Finish(PageId id, const Status& status) {
   if (refused) parts_.counters->Add(Counter::kSpillFailures);
   if (!later) parts_.tier->MarkClean(id);
   if (removed && written) parts_.ssd->Remove(std::span(&id, 1));
+  if (!removed && written && parts_.on_written) parts_.on_written(id);
   AnswerDurable(std::move(waiters), status);
   MutexLock lock(mutex_);
   --finishing_;

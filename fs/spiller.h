@@ -46,6 +46,8 @@ class Spiller {
     MetaClient* meta = nullptr;
     const Clock* clock = nullptr;
     Counters* counters = nullptr;
+    // The page is on SSD now; may be empty.
+    std::function<void(PageId)> on_written;
     Log log = Log::Discard();
   };
 

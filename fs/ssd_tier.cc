@@ -71,6 +71,7 @@ Result<std::unique_ptr<SsdTier>> SsdTier::Open(const Options& options, std::vect
     setup.options.capacity_bytes = capacity_bytes;
     setup.options.region_bytes = SsdLog::RegionBytesFor(capacity_bytes, options.max_page_bytes);
     setup.options.node_identity = directory->identity();
+    if (tier->dirs_.empty()) tier->identity_ = directory->identity();
     setup.listener = options.listener;
     setup.clock = options.clock;
     setup.log = options.log;

@@ -50,6 +50,9 @@ class SsdTier {
   // Speeds transfers up; a directory that cannot goes on without.
   void RegisterMemory(std::span<const iovec> memory);
 
+  // Which node's pages are in the first directory (spill/ssd_directory.h).
+  uint64_t identity() const { return identity_; }
+
   // Sums; `problem` joins what the directories say.
   SsdLog::Stats GetStats() const;
   struct DirReport {
@@ -66,6 +69,7 @@ class SsdTier {
   };
   SsdLog* LogOf(PageId id) const;  // null
 
+  uint64_t identity_ = 0;
   std::vector<Dir> dirs_;
   std::atomic<size_t> next_{0};
 };

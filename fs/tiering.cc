@@ -17,7 +17,6 @@ constexpr uint64_t kMaxHistory = 1 << 20;
 constexpr uint32_t kReadsWanted = 2;
 
 uint64_t HistorySize(const Options& options) {
-  if (options.ssd_dirs.empty()) return 1;
   return std::clamp(options.memory_bytes / kHistoryPageBytes, kMinHistory, kMaxHistory);
 }
 
@@ -61,27 +60,60 @@ bool Tiering::Recovered(const PageInfo& page) const {
   return stored.bytes == page.bytes && stored.checksum == page.checksum;
 }
 
-void Tiering::Start(MemoryTier* tier, MetaClient* meta) {
-  tier_ = tier;
-  meta_ = meta;
-  if (ssd_ == nullptr) return;
-  Spiller::Parts spill_parts;
-  spill_parts.tier = tier;
-  spill_parts.ssd = ssd_.get();
-  spill_parts.meta = meta;
-  spill_parts.clock = parts_.clock;
-  spill_parts.counters = parts_.counters;
-  spill_parts.log = parts_.log;
-  spiller_ = std::make_unique<Spiller>(spill_parts, mode_);
-  promoter_ = std::make_unique<Promoter>(Promoter::Parts{.tier = tier,
-                                                         .ssd = ssd_.get(),
-                                                         .spiller = spiller_.get(),
-                                                         .clock = parts_.clock,
-                                                         .counters = parts_.counters,
-                                                         .history = &history_});
-  Restore();
+void Tiering::Start(const Node& node) {
+  tier_ = node.tier;
+  meta_ = node.meta;
+  cluster_ = node.cluster;
+  if (ssd_ != nullptr) {
+    Spiller::Parts spill_parts;
+    spill_parts.tier = node.tier;
+    spill_parts.ssd = ssd_.get();
+    spill_parts.meta = node.meta;
+    spill_parts.clock = parts_.clock;
+    spill_parts.counters = parts_.counters;
+    spill_parts.on_written = [this](PageId id) { NoteTiers(id); };
+    spill_parts.log = parts_.log;
+    spiller_ = std::make_unique<Spiller>(std::move(spill_parts), mode_);
+  }
+  if (ssd_ != nullptr || node.remote != nullptr) {
+    promoter_ = std::make_unique<Promoter>(Promoter::Parts{.tier = node.tier,
+                                                           .ssd = ssd_.get(),
+                                                           .spiller = spiller_.get(),
+                                                           .remote = node.remote,
+                                                           .on_arrived = [this](PageId id) { NoteTiers(id); },
+                                                           .clock = parts_.clock,
+                                                           .counters = parts_.counters,
+                                                           .history = &history_});
+  }
+  if (ssd_ != nullptr && cluster_ == nullptr) Restore();
   started_.store(true);
-  spiller_->Start();
+  if (spiller_ != nullptr) spiller_->Start();
+}
+
+void Tiering::NoteTiers(PageId id) {
+  if (cluster_ == nullptr) return;
+  const uint8_t tiers = (tier_->Use(id).ok() ? kMemoryTier : kNoTier) | (OnSsd(id) ? kSsdTier : kNoTier);
+  if (tiers != kNoTier) cluster_->NoteHeld(id, tiers);
+}
+
+std::vector<HeldPage> Tiering::Inventory() const {
+  std::vector<HeldPage> held;
+  held.reserve(recovered_.size());
+  for (const SsdTier::Recovered& stored : recovered_) held.push_back({stored.id, kSsdTier});
+  return held;
+}
+
+bool Tiering::DescribeRecovered(PageId id, PageDescription* described) const {
+  const auto found = recovered_at_.find(id.value);
+  if (found == recovered_at_.end()) return false;
+  const SsdTier::Recovered& stored = recovered_[found->second];
+  Result<PageDescription> decoded = DecodeDescription(stored.description);
+  if (!decoded.ok() || decoded->path.empty()) return false;
+  *described = std::move(*decoded);
+  described->page.id = stored.id;
+  described->page.bytes = stored.bytes;
+  described->page.checksum = stored.checksum;
+  return true;
 }
 
 void Tiering::Restore() {
@@ -126,13 +158,13 @@ void Tiering::Restore() {
 
 void Tiering::Stop() {
   if (!started_.exchange(false)) return;
-  promoter_->AnswerAll(ErrorCode::kInterrupted);
+  if (promoter_ != nullptr) promoter_->AnswerAll(ErrorCode::kInterrupted);
   if (spills()) {
     const auto progress = [this](size_t left) { parts_.log.Info("stopping: {} pages are still to be written", left); };
     const Status drained = spiller_->Drain(std::chrono::milliseconds(stop_timeout_ms_), progress);
     if (!drained.ok()) parts_.log.Warning("stopping: {}", drained.error().Describe());
   }
-  spiller_->Stop();
+  if (spiller_ != nullptr) spiller_->Stop();
 }
 
 void Tiering::RegisterMemory(const Segment& segment) {
@@ -157,11 +189,11 @@ std::vector<PageId> Tiering::LostOf(std::span<const PageId> evicted) const {
 }
 
 void Tiering::Remove(PageId id) {
-  if (ssd_ == nullptr || promoter_ == nullptr) return;
+  if (promoter_ == nullptr) return;
   SetPin(id, Pin::kNone);
   history_.Forget(id);
   promoter_->Forget(id);
-  spiller_->Forget(id);
+  if (spiller_ != nullptr) spiller_->Forget(id);
 }
 
 void Tiering::SetPin(PageId id, Pin pin) {
@@ -175,7 +207,7 @@ void Tiering::SetPin(PageId id, Pin pin) {
 }
 
 void Tiering::Fetch(const Promoter::Page& page, const Promoter::Request& request, Promoter::Answer answer) {
-  if (!started_.load()) return answer(ErrorCode::kNotFound);
+  if (!started_.load() || promoter_ == nullptr) return answer(ErrorCode::kNotFound);
   promoter_->Fetch(page, request, std::move(answer));
 }
 
@@ -226,7 +258,11 @@ void Tiering::OnGone(std::span<const PageId> pages) {
   if (!started_.load()) return;
   std::vector<PageId> lost;
   for (const PageId id : pages) {
-    if (!tier_->Use(id).ok()) lost.push_back(id);
+    if (tier_->Use(id).ok()) {
+      NoteTiers(id);
+    } else {
+      lost.push_back(id);
+    }
   }
   if (!lost.empty()) parts_.on_lost(lost);
 }

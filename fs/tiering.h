@@ -1,4 +1,5 @@
-// Where a page's bytes are on this node: memory, SSD or both, and how they move between the two.
+// Where a page's bytes are on this node: memory, SSD or both, and how they come there, from each other or from other
+// nodes.
 //
 // Without an SSD tier (no --ssd-dir) the same calls say that there is none: pages are clean when sealed and lost when
 // evicted. Any thread; lock order: Spiller, Promoter, then the tiers.
@@ -22,7 +23,9 @@
 #include "fs/read_history.h"
 #include "fs/spiller.h"
 #include "fs/ssd_tier.h"
+#include "meta/cluster.h"
 #include "meta/meta_client.h"
+#include "meta/remote_meta.h"
 #include "spill/memory_tier.h"
 
 namespace kvpagefs {
@@ -43,9 +46,16 @@ class Tiering final : public SsdLog::Listener {
   ~Tiering() override;
   // Between Open and Start: whether the page was found on SSD.
   bool Recovered(const PageInfo& page) const;
-  // Names what was found and is not known to `meta`, forgets what cannot be named, and begins to spill. `meta` answers
-  // before its calls return, as the embedded service does.
-  void Start(MemoryTier* tier, MetaClient* meta);
+  // The rest of the node; all but `cluster` and `remote` are there in a standalone one. They outlive the tiering.
+  struct Node {
+    MemoryTier* tier = nullptr;
+    MetaClient* meta = nullptr;  // Describe answers before it returns
+    Cluster* cluster = nullptr;
+    RemotePages* remote = nullptr;
+  };
+  // Begins to spill and to fetch. Standalone, it names what was found and is not known to the embedded service, which
+  // answers before its calls return, and forgets what cannot be named; in a cluster the inventory does that.
+  void Start(const Node& node);
   // The end of everything but reads of memory: writes what is dirty (for at most --stop-timeout), answers whoever
   // waits.
   void Stop();
@@ -54,6 +64,8 @@ class Tiering final : public SsdLog::Listener {
   void RegisterMemory(const Segment& segment);
 
   bool has_ssd() const { return ssd_ != nullptr; }
+  // A page that is not in memory may be had.
+  bool fetches() const { return promoter_ != nullptr; }
   // Pages are written to SSD.
   bool spills() const { return ssd_ != nullptr && mode_ != SpillMode::kOff; }
   // How a page is to be sealed.
@@ -62,10 +74,17 @@ class Tiering final : public SsdLog::Listener {
   // Of these pages, evicted from memory, the ones that no tier has.
   std::vector<PageId> LostOf(std::span<const PageId> evicted) const;
   void Remove(PageId id);
+  // Tells the cluster where the page is now.
+  void NoteTiers(PageId id);
+  // In a cluster: what was found on SSD at the start, and what its record says of a page.
+  std::vector<HeldPage> Inventory() const;
+  bool DescribeRecovered(PageId id, PageDescription* described) const;
+  // Which node's pages are in the first SSD directory; 0 without.
+  uint64_t identity() const { return ssd_ != nullptr ? ssd_->identity() : 0; }
   void SetPin(PageId id, Pin pin);
   bool OnSsd(PageId id) const { return ssd_ != nullptr && ssd_->Has(id); }
 
-  // Brings the page into memory. kNotFound without an SSD tier.
+  // Brings the page into memory. kNotFound when there is nowhere to bring it from.
   void Fetch(const Promoter::Page& page, const Promoter::Request& request, Promoter::Answer answer);
   void InterruptFetch(uint64_t ticket);
   // fsync of a page, and of all that was published or removed.
@@ -98,9 +117,10 @@ class Tiering final : public SsdLog::Listener {
   // Set in Start, before anything else is called.
   MemoryTier* tier_ = nullptr;
   MetaClient* meta_ = nullptr;
+  Cluster* cluster_ = nullptr;
   std::atomic<bool> started_{false};
   ReadHistory history_;
-  std::vector<SsdTier::Recovered> recovered_;           // until Start
+  std::vector<SsdTier::Recovered> recovered_;           // until Start; in a cluster for good
   absl::flat_hash_map<uint64_t, size_t> recovered_at_;  // place in it by page id
   std::unique_ptr<SsdTier> ssd_;
   std::unique_ptr<Spiller> spiller_;

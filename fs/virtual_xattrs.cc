@@ -1,5 +1,7 @@
 #include "fs/virtual_xattrs.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace kvpagefs {
@@ -11,6 +13,7 @@ struct Facts {
   const PageInfo& page;
   std::optional<PageUse> use;
   bool on_ssd = false;
+  const Replicas& elsewhere;  // on other nodes
 };
 
 struct Row {
@@ -19,12 +22,29 @@ struct Row {
 };
 
 // The quickest one.
-std::string Tier(const Facts& facts) { return facts.use ? "memory" : facts.on_ssd ? "ssd" : "none"; }
-std::string Replicas(const Facts& facts) {
-  const std::string& node = facts.node.options.node_name;
-  std::string replicas = facts.use ? node + ":memory" : std::string();
-  if (facts.on_ssd) replicas += fmt::format("{}{}:ssd", replicas.empty() ? "" : ",", node);
-  return replicas;
+std::string Tier(const Facts& facts) {
+  if (facts.use) return "memory";
+  if (facts.on_ssd) return "ssd";
+  return facts.elsewhere.empty() ? "none" : "remote";
+}
+void AddReplica(std::string* text, const std::string& node, uint8_t tiers) {
+  for (const auto& [tier, word] : {std::pair(kMemoryTier, "memory"), std::pair(kSsdTier, "ssd")}) {
+    if ((tiers & tier) != 0) *text += fmt::format("{}{}:{}", text->empty() ? "" : ",", node, word);
+  }
+}
+// This node's own copies first.
+std::string ReplicasText(const Facts& facts) {
+  std::string text;
+  const int own = (facts.use ? kMemoryTier : kNoTier) | (facts.on_ssd ? kSsdTier : kNoTier);
+  AddReplica(&text, facts.node.options.node_name, static_cast<uint8_t>(own));
+  if (facts.elsewhere.empty()) return text;
+  const std::vector<Member> members = facts.node.cluster->Members();
+  for (const Replica& replica : facts.elsewhere) {
+    const auto member =
+        std::find_if(members.begin(), members.end(), [&](const Member& one) { return one.number == replica.node; });
+    AddReplica(&text, member != members.end() ? member->name : fmt::format("node-{}", replica.node), replica.tiers);
+  }
+  return text;
 }
 std::string ChecksumText(const Facts& facts) { return fmt::format("xxh3:{:016x}", facts.page.checksum); }
 std::string PageIdText(const Facts& facts) { return fmt::format("{:016x}", facts.page.id.value); }
@@ -37,7 +57,7 @@ std::string LastReader(const Facts& facts) {
 
 constexpr Row kRows[] = {
     {"user.kvpagefs.tier", Tier},
-    {"user.kvpagefs.replicas", Replicas},
+    {"user.kvpagefs.replicas", ReplicasText},
     {"user.kvpagefs.checksum", ChecksumText},
     {"user.kvpagefs.page_id", PageIdText},
     {kPinXattr, PinText},
@@ -53,12 +73,13 @@ std::vector<std::string_view> VirtualXattrNames() {
   return names;
 }
 
-std::optional<std::string> VirtualXattr(const Node::State& node, const PageInfo& page, std::string_view key) {
+std::optional<std::string> VirtualXattr(const Node::State& node, const PageInfo& page, const Replicas& elsewhere,
+                                        std::string_view key) {
   for (const Row& row : kRows) {
     if (row.name != key) continue;
     const Result<PageUse> use = node.tier->Use(page.id);
-    return row.value(
-        Facts{node, page, use.ok() ? std::optional<PageUse>(*use) : std::nullopt, node.tiering->OnSsd(page.id)});
+    return row.value(Facts{node, page, use.ok() ? std::optional<PageUse>(*use) : std::nullopt,
+                           node.tiering->OnSsd(page.id), elsewhere});
   }
   return std::nullopt;
 }

@@ -15,7 +15,8 @@ inline constexpr std::string_view kPinXattr = "user.kvpagefs.pin";
 
 // All of them, with the prefix.
 std::vector<std::string_view> VirtualXattrNames();
-// Nothing: no such attribute.
-std::optional<std::string> VirtualXattr(const Node::State& node, const PageInfo& page, std::string_view key);
+// `elsewhere`: copies on other nodes. Nothing: no such attribute.
+std::optional<std::string> VirtualXattr(const Node::State& node, const PageInfo& page, const Replicas& elsewhere,
+                                        std::string_view key);
 
 }  // namespace kvpagefs

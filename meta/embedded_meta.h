@@ -2,6 +2,7 @@
 // directory is given. Completions run in the caller, after the mutex is released.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -32,6 +33,7 @@ class EmbeddedMeta final : public MetaClient {
   void FindPage(PageId id, Completion<PageInfo> done) override;
   void FindDir(DirId id, Completion<DirInfo> done) override;
   void NameOf(PageId id, Completion<NameRef> done) override;
+  void NameOfDir(DirId id, Completion<NameRef> done);  // kNotFound, also for the root
   void Publish(NameView name, const PageInfo& page, const Xattrs& xattrs, bool exclusive,
                Completion<Namespace::Outcome> done) override;
   void Rename(NameView from, NameView to, Namespace::RenameMode mode, Completion<Namespace::Outcome> done) override;
@@ -57,6 +59,11 @@ class EmbeddedMeta final : public MetaClient {
   // The service goes on from memory.
   std::string Problem() const override;
   PageId NewPageId() override;
+
+  // Every page, in steps of about `max_entries` names between which the namespace may change; `visit` is called with
+  // the service's lock held. True when that was all.
+  bool WalkPages(Namespace::WalkPosition* position, size_t max_entries,
+                 const std::function<void(const PageInfo&)>& visit) const;
 
  private:
   struct State;

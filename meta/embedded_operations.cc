@@ -11,6 +11,21 @@ Result<T> OrNotFound(std::optional<T> value) {
   return std::move(*value);
 }
 
+class PageVisitor final : public Journal {
+ public:
+  explicit PageVisitor(const std::function<void(const PageInfo&)>& visit) : visit_(visit) {}
+  void PutPage(NameView /*name*/, const PageInfo& page, uint64_t /*cursor*/) override { visit_(page); }
+  void PutDir(NameView /*name*/, const DirInfo& /*dir*/, uint64_t /*cursor*/) override {}
+  void RemovePage(DirId /*parent*/, uint64_t /*cursor*/) override {}
+  void RemoveDir(DirId /*parent*/, uint64_t /*cursor*/) override {}
+  void PutXattrs(uint64_t /*id*/, const Xattrs& /*xattrs*/) override {}
+  void ReserveIds(uint64_t /*next_dir_id*/) override {}
+  void Commit() override {}
+
+ private:
+  const std::function<void(const PageInfo&)>& visit_;
+};
+
 }  // namespace
 
 void EmbeddedMeta::Lookup(NameView name, Completion<EntryInfo> done) {
@@ -27,6 +42,10 @@ void EmbeddedMeta::FindDir(DirId id, Completion<DirInfo> done) {
 
 void EmbeddedMeta::NameOf(PageId id, Completion<NameRef> done) {
   state_->Answer<NameRef>(done, [&](Namespace& names) { return OrNotFound(names.NameOfPage(id)); });
+}
+
+void EmbeddedMeta::NameOfDir(DirId id, Completion<NameRef> done) {
+  state_->Answer<NameRef>(done, [&](Namespace& names) { return OrNotFound(names.NameOfDir(id)); });
 }
 
 void EmbeddedMeta::Publish(NameView name, const PageInfo& page, const Xattrs& xattrs, bool exclusive,
@@ -108,6 +127,13 @@ void EmbeddedMeta::Describe(PageId id, Completion<PageDescription> done) {
 void EmbeddedMeta::Announce(const PageDescription& described, Completion<Namespace::Outcome> done) {
   const int64_t now_ns = state_->Now();
   state_->Answer<Namespace::Outcome>(done, [&](Namespace& names) { return names.Announce(described, now_ns); });
+}
+
+bool EmbeddedMeta::WalkPages(Namespace::WalkPosition* position, size_t max_entries,
+                             const std::function<void(const PageInfo&)>& visit) const {
+  PageVisitor visitor(visit);
+  MutexLock lock(state_->mutex);
+  return state_->names->Walk(position, max_entries, &visitor);
 }
 
 NamespaceStats EmbeddedMeta::GetStats() const {

@@ -24,6 +24,9 @@ libfuse3-dev                   the file system's interface to the kernel
 fuse3                          fusermount3 and mount.fuse3 for mounting
 libxxhash-dev                  XXH3 checksums
 liblmdb-dev                    names that survive a restart
+libasio-dev                    network input and output
+libprotobuf-dev                messages between nodes and the metadata daemon
+protobuf-compiler              the code that reads and writes them
 libabsl-dev                    hash maps and B-trees
 libboost-program-options-dev   command lines and configuration files
 libfmt-dev                     text formatting
@@ -34,7 +37,7 @@ liburing-dev                   the SSD tier, and io_uring batches in kvpagebench
 prometheus-cpp-dev             metrics
 libgtest-dev                   test framework
 libgmock-dev                   matchers of the test framework
-libssl-dev                     SHA-256 for the chain hash of page names (kvpagebench)
+libssl-dev                     SHA-256: proof of the cluster's secret, chain hash of page names (kvpagebench)
 libjemalloc-dev                the daemon's heap
 libaio-dev                     tests read pages through libaio as engines do
 python3                        house-rule checks

@@ -22,22 +22,22 @@
 namespace kvpagefs {
 
 // What a request consists of behind its header.
-class Payload {
+class RequestBytes {
  public:
-  Payload() = default;
+  RequestBytes() = default;
   template <class T>
-  Payload& Add(const T& part) {
+  RequestBytes& Add(const T& part) {
     static_assert(std::is_trivially_copyable_v<T>);
     bytes_.append(reinterpret_cast<const char*>(&part), sizeof(part));
     return *this;
   }
   // With the NUL behind it.
-  Payload& AddName(std::string_view name) {
+  RequestBytes& AddName(std::string_view name) {
     bytes_.append(name);
     bytes_.push_back('\0');
     return *this;
   }
-  Payload& AddBytes(std::string_view bytes) {
+  RequestBytes& AddBytes(std::string_view bytes) {
     bytes_.append(bytes);
     return *this;
   }
@@ -51,7 +51,7 @@ struct Request {
   uint32_t opcode = 0;
   uint64_t node_id = FUSE_ROOT_ID;
   uint32_t tid = 0;  // of the process behind it; 0: none
-  Payload payload;
+  RequestBytes payload;
 };
 
 struct Reply {

@@ -11,12 +11,13 @@ from tree import Finding, Skip, line_of, rule
 # manual page -> sources that define the options of its program
 MANUALS = {
     "man/kvpagefs.8": r"fs/.*options[a-z_]*\.cc|fs/kvpagefs_main\.cc",
+    "man/kvpagemetad.8": r"meta/kvpagemetad_[a-z_]*\.cc|daemon/program_options\.cc",
     "man/kvpagebench.1": r"tools/.*options[a-z_]*\.cc|tools/kvpagebench_main\.cc",
     "man/kvpagectl.8": r"tools/fsck_command\.cc|tools/kvpagectl_main\.cc",
 }
 
-# Boost.Program_options: add_options()("name,n", ...), add("name", ...); the option table: OptionRow{"name", ...}.
-_DEFINITION = re.compile(r"(?:(?<![\w>])\(|\badd\(|\bOptionRow\{)\s*\"([a-z][a-z0-9-]+)(?:,[A-Za-z])?\"\s*[,)]")
+# Boost.Program_options: add_options()("name,n", ...), add("name", ...); the option table: OptionRow{"name", ...}, ProgramOption{"name", ...}.
+_DEFINITION = re.compile(r"(?:(?<![\w>])\(|\badd\(|\b(?:OptionRow|ProgramOption)\{)\s*\"([a-z][a-z0-9-]+)(?:,[A-Za-z])?\"\s*[,)]")
 _POSITIONAL = re.compile(r"[.>]add\(\s*\"([a-z][a-z0-9-]*)\"\s*,\s*-?\d+\s*\)")
 
 

@@ -8,19 +8,22 @@ from tree import Finding, line_of, rule
 # folder -> folders whose headers it may include
 LAYERS = {
     "base": {"base"},
+    "daemon": {"daemon", "base"},
     "spill": {"spill", "base"},
-    "meta": {"meta", "base"},
+    "meta": {"meta", "net", "daemon", "base"},
     "net": {"net", "base"},
-    "fs": {"fs", "spill", "meta", "net", "base"},
+    "fs": {"fs", "spill", "meta", "net", "daemon", "base"},
     "tools": {"tools", "spill", "base"},
 }
 
 # folder -> headers that other folders may include; base is public as a whole
 PUBLIC = {
+    "daemon": {"background.h", "option_values.h", "program_options.h", "secret_file.h"},
     "spill": {"extent.h", "memory_tier.h", "segment.h", "page_header.h", "ssd_log.h", "ssd_disk.h",
               "ssd_directory.h", "ssd_check.h"},
-    "meta": {"embedded_meta.h", "meta_client.h", "page_description.h", "types.h", "xattr_list.h"},
-    "net": {"transport.h"},
+    "meta": {"embedded_meta.h", "meta_client.h", "page_description.h", "types.h", "xattr_list.h",
+             "cluster.h", "remote_meta.h", "replica.h"},
+    "net": {"address.h", "net_threads.h", "rpc.h"},
     "fs": set(),
     "tools": set(),
 }
@@ -33,7 +36,7 @@ LIBRARIES = [
     ("liburing", r"liburing.*", r"(spill|tools|tests)/.*"),
     ("Asio", r"asio.*", r"(net|tests/unit/net)/.*"),
     ("spdlog", r"spdlog/.*", r"base/log\.cc"),
-    ("libsystemd", r"systemd/.*", r"fs/.*"),
+    ("libsystemd", r"systemd/.*", r"daemon/.*"),
     ("xxHash", r"xxh.*\.h", r"(base/checksum\.cc|tests/.*)"),
     ("libaio", r"libaio\.h", r"tests/.*"),
     ("Boost.Program_options", r"boost/program_options.*", r"(fs|tools)/.*"),
@@ -66,7 +69,7 @@ def layers(tree):
     for path, text in tree.production_cpp():
         folder = path.split("/")[0]
         for mark, target, line in _includes(text):
-            if mark != '"' or target.startswith("absl/"):
+            if mark != '"' or target.startswith(("absl/", "google/")) or target.endswith(".pb.h"):
                 continue
             if target not in tree.files:
                 findings.append(Finding(path, line, f'"{target}" is not a file of this tree, named from its top'))
@@ -95,12 +98,31 @@ def private_headers(tree):
     return findings
 
 
+@rule("generated-headers",
+      bad=[{"tools/a.cc": '#include "meta/meta.pb.h"\n'}, {"meta/a.cc": '#include "meta.pb.h"\n', "meta/meta.proto": ""},
+           {"meta/a.cc": '#include "meta/other.pb.h"\n', "meta/meta.proto": ""}],
+      good=[{"meta/a.cc": '#include "meta/meta.pb.h"\n', "fs/a.cc": '#include "meta/meta.pb.h"\n',
+             "tests/unit/meta/a_test.cc": '#include "meta/meta.pb.h"\n', "meta/meta.proto": ""}])
+def generated_headers(tree):
+    """Messages stay in meta/ and fs/, and each has its .proto."""
+    findings = []
+    for path, text in tree.cpp():
+        for _, target, line in _includes(text):
+            if not target.endswith(".pb.h"):
+                continue
+            if not re.match(r"(meta|fs|tests/unit/meta|tests/unit/fs)/", path):
+                findings.append(Finding(path, line, f"messages are not for this file: {target}"))
+            elif target.removesuffix(".pb.h") + ".proto" not in tree.files:
+                findings.append(Finding(path, line, f"{target} is not made from a .proto of this tree"))
+    return findings
+
+
 @rule("library-headers",
       bad=[{"spill/a.cc": "#include <fuse3/fuse_lowlevel.h>\n"}, {"fs/a.cc": "#include <lmdb.h>\n"},
            {"fs/a.cc": "#include <liburing.h>\n"}, {"fs/a.cc": "#include <asio.hpp>\n"},
            {"base/log.h": "#include <spdlog/logger.h>\n"}, {"tools/a.cc": "#include <systemd/sd-daemon.h>\n"},
            {"fs/a.cc": "#include <boost/asio.hpp>\n"}, {"fs/a.cc": "#include <gtest/gtest.h>\n"}],
-      good=[{"fs/a.cc": "#include <fuse_lowlevel.h>\n#include <systemd/sd-daemon.h>\n#include <vector>\n",
+      good=[{"fs/a.cc": "#include <fuse_lowlevel.h>\n#include <vector>\n", "daemon/a.cc": "#include <systemd/sd-daemon.h>\n",
              "meta/a.cc": "#include <lmdb.h>\n", "base/log.cc": "#include <spdlog/logger.h>\n",
              "tests/mount/a.cc": "#include <liburing.h>\n#include <gtest/gtest.h>\n"}])
 def library_headers(tree):

@@ -53,7 +53,7 @@ std::string MakeShare(const std::string& top, uint64_t process, uint64_t outer) 
 class Fanout : public NodeTest {};
 
 TEST_F(Fanout, RacingMkdirOfAllDirectories) {
-  StartNode({.memory = "128MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  StartNode({.memory = "128MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   const uint64_t usual = test_options_.plain ? kPlainOuter : IsSanitizerBuild() ? kSanitizerOuter : kOuter;
   const uint64_t outer = std::min(kOuter, EnvNumber("KVPAGEFS_FANOUT", usual));

@@ -19,7 +19,7 @@ using WriterFaults = FaultsTest;
 
 // Between create and close: the name is free at once, the space comes back, nobody ever saw it.
 TEST_F(WriterFaults, KilledBetweenCreateAndClose) {
-  StartRealNode({.memory = "64MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  StartRealNode({.memory = "64MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   Peer reader(AnswerCommon);
   for (int round = 0; round < 20; ++round) {
@@ -51,7 +51,7 @@ TEST_F(WriterFaults, KilledBetweenCreateAndClose) {
 
 // Killed in the middle of many writes: files that it closed are whole, the others do not exist.
 TEST_F(WriterFaults, KilledInTheMiddleOfWrites) {
-  StartRealNode({.memory = "256MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  StartRealNode({.memory = "256MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   auto* closed = static_cast<std::atomic<uint64_t>*>(
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -81,7 +81,7 @@ TEST_F(WriterFaults, KilledInTheMiddleOfWrites) {
 }
 
 TEST_F(WriterFaults, ManyKilledAtOnce) {
-  StartRealNode({.memory = "128MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  StartRealNode({.memory = "128MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   std::vector<Peer> writers;
   for (int i = 0; i < 16; ++i) {
@@ -146,7 +146,7 @@ TEST_F(WriterFaults, UnrelatedChildDoesNotPublish) {
 
 // A process that waits on the mount dies at once: here a writer that waits for space that readers hold.
 TEST_F(WriterFaults, WaitingWriterCanBeKilled) {
-  StartRealNode({.memory = "16MiB", .arguments = {"--space-wait", "999ms"}, .mount_point = "", .max_open_files = 0});
+  StartRealNode({.memory = "16MiB", .source = "", .arguments = {"--space-wait", "999ms"}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   std::vector<Fd> held = HoldEverything();
   // A busy machine delays any one of them; all of them only waiting for the deadline would.
@@ -173,7 +173,7 @@ TEST_F(WriterFaults, WaitingWriterCanBeKilled) {
 
 // All space held by open files: ENOSPC within a second, and it is there again when they are closed.
 TEST_F(WriterFaults, SegmentHeldByReaders) {
-  StartRealNode({.memory = "16MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  StartRealNode({.memory = "16MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   std::vector<Fd> held = HoldEverything();
   ExpectAccounting();

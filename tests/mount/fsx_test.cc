@@ -39,7 +39,7 @@ void Fsx::Run(uint64_t share) {
 }
 
 TEST_P(Fsx, MatchesTheModel) {
-  StartNode({.memory = "64MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  StartNode({.memory = "64MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   Run(1);
 }
@@ -48,6 +48,7 @@ TEST_P(Fsx, MatchesTheModel) {
 TEST_P(Fsx, MatchesTheModelFromSsd) {
   const ScratchDir ssd(test_options_.scratch_dir);
   StartRealNode({.memory = "16MiB",
+                 .source = "",
                  .arguments = {"--ssd-dir", ssd.path() + "/ssd", "--ssd", "128MiB", "--max-page", "4MiB",
                                "--high-watermark", "10", "--low-watermark", "5"},
                  .mount_point = "",

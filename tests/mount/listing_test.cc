@@ -115,7 +115,7 @@ class Listing : public NodeTest {
 };
 
 TEST_F(Listing, AMillionNamesWhileOthersComeAndGo) {
-  StartNode({.memory = "512MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  StartNode({.memory = "512MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   const uint64_t usual = test_options_.plain ? kPlainFiles : IsSanitizerBuild() ? kSanitizerFiles : kFiles;
   const uint64_t files = EnvNumber("KVPAGEFS_LIST_FILES", usual);
@@ -150,7 +150,7 @@ TEST_F(Listing, AMillionNamesWhileOthersComeAndGo) {
 
 // What a listing returns is a position by name: deleting all that was listed and going on finds the rest.
 TEST_F(Listing, SeekToPositionsOfDeletedNames) {
-  StartNode({.memory = "64MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  StartNode({.memory = "64MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   constexpr uint64_t kSome = 10'000;
   const std::string dir = node_->dir();

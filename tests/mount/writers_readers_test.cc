@@ -170,7 +170,7 @@ class WritersAndReaders : public NodeTest {
 };
 
 TEST_F(WritersAndReaders, SeeWholePagesOrNothing) {
-  StartNode({.memory = "512MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  StartNode({.memory = "512MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   Work work;
   work.dir = node_->dir();
@@ -204,7 +204,7 @@ TEST_F(WritersAndReaders, SeeWholePagesOrNothing) {
 
 // The same in a segment that is much too small for all pages: eviction goes on all the time.
 TEST_F(WritersAndReaders, UnderEviction) {
-  StartRealNode({.memory = "48MiB", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  StartRealNode({.memory = "48MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   Work work;
   work.dir = node_->dir();

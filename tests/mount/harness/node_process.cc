@@ -57,7 +57,9 @@ NodeProcess::~NodeProcess() {
 
 void NodeProcess::Spawn() {
   const Fd err = Open(scratch_.path() + "/stderr", O_CREAT | O_WRONLY | O_APPEND, 0600);
-  std::vector<std::string> words = {test_options_.binary, "-f", mount_point_, "--memory", options_.memory};
+  std::vector<std::string> words = {test_options_.binary, "-f"};
+  if (!options_.source.empty()) words.push_back(options_.source);
+  words.insert(words.end(), {mount_point_, "--memory", options_.memory});
   words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

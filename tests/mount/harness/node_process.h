@@ -20,6 +20,7 @@ class NodeProcess {
  public:
   struct Options {
     std::string memory = "64MiB";
+    std::string source;                  // address of the metadata daemon; empty: standalone
     std::vector<std::string> arguments;  // after `-f MOUNTPOINT --memory MEMORY`
     std::string mount_point;             // empty: a fresh directory
     uint64_t max_open_files = 0;         // RLIMIT_NOFILE of the daemon; 0: as the test's

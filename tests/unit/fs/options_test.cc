@@ -163,6 +163,17 @@ TEST(Options, ActionsNeedNoMountPoint) {
   EXPECT_TRUE(Parse({"--help"}, {"KVPAGEFS_MEMORY=4X"}).ok());
 }
 
+TEST(Options, ASourceIsTheAddressesOfMetadataDaemons) {
+  const Options o = Good({"kv1:7700,[::1]", "/mnt/kv", "--listen", "10.0.0.2:7710", "--secret-file", "/etc/secret"});
+  ASSERT_EQ(o.meta_addresses.size(), 2u);
+  EXPECT_EQ(o.meta_addresses[0].ToString(), "kv1:7700");
+  EXPECT_EQ(o.meta_addresses[1].ToString(), "[::1]:7700");
+  EXPECT_EQ(o.listen.ToString(), "10.0.0.2:7710");
+  EXPECT_TRUE(Good({"standalone", "/mnt/kv"}).meta_addresses.empty());
+  // The daemon keeps the names.
+  EXPECT_EQ(Good({"kv1", "/mnt/kv", "--ssd-dir", "/ssd", "--ssd", "1GiB"}).state_dir, "");
+}
+
 TEST(Options, DebugImpliesForeground) {
   const Options o = Good({"-d", "/mnt/kv"});
   EXPECT_TRUE(o.debug && o.foreground);
@@ -171,8 +182,11 @@ TEST(Options, DebugImpliesForeground) {
 TEST(Options, UsageErrorsNameInputAndRemedy) {
   EXPECT_THAT(Bad({}), HasSubstr("no mount point"));
   EXPECT_THAT(Bad({"a", "b", "c"}), HasSubstr("'c'"));
-  EXPECT_THAT(Bad({"10.0.0.1:7700", "/mnt/kv"}), HasSubstr("'10.0.0.1:7700'"));
-  EXPECT_THAT(Bad({"10.0.0.1:7700", "/mnt/kv"}), HasSubstr("standalone"));
+  EXPECT_THAT(Bad({"10.0.0.1:port", "/mnt/kv"}), HasSubstr("10.0.0.1:port"));
+  EXPECT_THAT(Bad({"10.0.0.1:port", "/mnt/kv"}), HasSubstr("standalone"));
+  EXPECT_THAT(Bad({"10.0.0.1:7700", "/mnt/kv", "--listen", "10.0.0.2:7710"}), HasSubstr("--secret-file"));
+  EXPECT_THAT(Bad({"/mnt/kv", "--net-threads", "0"}), HasSubstr("'0'"));
+  EXPECT_THAT(Bad({"/mnt/kv", "--temporary-names", "a/*"}), HasSubstr("'a/*'"));
   EXPECT_THAT(Bad({"--memroy", "4G", "/mnt/kv"}), HasSubstr("'--memroy'"));
   EXPECT_THAT(Bad({"--memroy", "4G", "/mnt/kv"}), HasSubstr("--help"));
   EXPECT_THAT(Bad({"--mem", "4G", "/mnt/kv"}), HasSubstr("'--mem'"));  // no abbreviations

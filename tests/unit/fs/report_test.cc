@@ -70,7 +70,7 @@ TEST_F(ReportTest, StatusNamesTheNodeAndItsState) {
   EXPECT_EQ(status["mount_point"], "/mnt/kv");
   EXPECT_EQ(status["fsync_without_ssd"], "success");
   EXPECT_EQ(status["state_dir"], "none");
-  EXPECT_EQ(status["state_dir_problem"], "none");
+  EXPECT_EQ(status["names_problem"], "none");
   state().stopping.store(true);
   EXPECT_EQ(Status()["state"], "stopping");
 }

@@ -14,7 +14,7 @@ using ::testing::Optional;
 class VirtualXattrsTest : public NodeTest {
  protected:
   std::optional<std::string> Get(const PageInfo& page, std::string_view key) {
-    return VirtualXattr(state(), page, key);
+    return VirtualXattr(state(), page, {}, key);
   }
 };
 

@@ -1,4 +1,4 @@
-#include "fs/background.h"
+#include "daemon/background.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -50,10 +50,10 @@ StartOutcome DescribeDeath(pid_t child) {
   int state = 0;
   if (waitpid(child, &state, 0) == child && WIFSIGNALED(state)) {
     return {kFailed,
-            fmt::format("the daemon was killed by signal {} ({}) before the mount was ready: run it with -f to see why",
+            fmt::format("the daemon was killed by signal {} ({}) before it was ready: run it with -f to see why",
                         WTERMSIG(state), strsignal(WTERMSIG(state)))};
   }
-  return {kFailed, "the daemon ended before the mount was ready: run it with -f to see why"};
+  return {kFailed, "the daemon ended before it was ready: run it with -f to see why"};
 }
 
 // False when the deadline passes before the end of the stream.
@@ -125,7 +125,7 @@ void StartReport::Failed(const StartOutcome& outcome) {
     WriteOutcome(pipe_fd_, outcome);
     close(std::exchange(pipe_fd_, -1));
   } else {
-    fmt::print(stderr, "{}\n", ErrorLine(outcome.line));
+    fmt::print(stderr, "{}\n", ErrorLine(outcome.line, outcome.program));
   }
 }
 
@@ -158,8 +158,8 @@ Result<Forked> ForkToBackground(std::string_view subject, int64_t deadline_ms) {
   return forked;
 }
 
-std::string ErrorLine(std::string_view text) {
-  std::string line = fmt::format("kvpagefs: {}", text);
+std::string ErrorLine(std::string_view text, std::string_view program) {
+  std::string line = fmt::format("{}: {}", program, text);
   for (char& c : line) {
     if (static_cast<unsigned char>(c) < ' ') c = '?';
   }

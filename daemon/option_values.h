@@ -1,4 +1,4 @@
-// Parsing and printing of option values that are not sizes. Private to fs/options*.cc and the tests.
+// Parsing and printing of option values that are not sizes. For the option tables of the daemons.
 // Errors are kInvalid and name the text and what would be right.
 #pragma once
 

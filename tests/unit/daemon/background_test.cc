@@ -1,4 +1,4 @@
-#include "fs/background.h"
+#include "daemon/background.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "fs/option_values.h"
+#include "daemon/option_values.h"
 
 #include <gtest/gtest.h>
 

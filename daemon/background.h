@@ -15,6 +15,7 @@ namespace kvpagefs {
 struct StartOutcome {
   int exit_status = 0;
   std::string line;  // for standard error; empty when all is well
+  std::string_view program = "kvpagefs";
 };
 
 // The daemon's way to tell its outcome, once. One thread. Destroyed without a word, it counts as a failure.
@@ -52,8 +53,8 @@ struct Forked {
 // or died, or after `deadline_ms`; the child goes on then. `subject` is what the line of a missed deadline names.
 Result<Forked> ForkToBackground(std::string_view subject, int64_t deadline_ms);
 
-// "kvpagefs: text", always one line.
-std::string ErrorLine(std::string_view text);
+// "program: text", always one line.
+std::string ErrorLine(std::string_view text, std::string_view program = "kvpagefs");
 
 // SIGTERM, SIGINT and SIGHUP (unless nohup(1) had it ignored) as calls; SIGPIPE is ignored. Two steps, as every thread
 // must inherit the blocked signals.
