@@ -11,6 +11,16 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 target_link_libraries(kvpagefs_flags INTERFACE Threads::Threads)
 
+# What most sources include, parsed once a target: a third less to compile. Only where a build is thrown away after one
+# run of the tests; the others show that every source includes what it uses.
+function(kvpagefs_precompile target)
+  if(NOT KVPAGEFS_PRECOMPILED_HEADERS)
+    return()
+  endif()
+  target_precompile_headers(${target} PRIVATE <algorithm> <atomic> <chrono> <functional> <map> <memory> <optional> <span>
+    <string> <string_view> <thread> <utility> <variant> <vector> <fmt/format.h> <absl/container/flat_hash_map.h> ${ARGN})
+endfunction()
+
 function(kvpagefs_layer name)
   cmake_parse_arguments(arg "" "" "SOURCES;LAYERS;LIBRARIES" ${ARGN})
   add_library(kvpagefs_${name} STATIC ${arg_SOURCES})
@@ -19,4 +29,5 @@ function(kvpagefs_layer name)
     target_link_libraries(kvpagefs_${name} PUBLIC kvpagefs_${layer})
   endforeach()
   target_link_libraries(kvpagefs_${name} PUBLIC ${arg_LIBRARIES})
+  kvpagefs_precompile(kvpagefs_${name})
 endfunction()

@@ -7,6 +7,7 @@
 #include "tools/conversation_command.h"
 #include "tools/micro_command.h"
 #include "tools/pool_command.h"
+#include "tools/remote_command.h"
 
 namespace kvpagefs {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 constexpr BenchCommand kCommands[] = {
     {"micro", "single file operations on two directories, interleaved, with the ratio", RunMicroCommand},
     {"conversation", "KV-cache pages of conversations: written, looked up, read back, checked", RunConversationCommand},
+    {"remote", "pages of one node read on another, against plain sockets", RunRemoteCommand},
     {"pool", "more pages than memory holds, written and read by many, against the raw disk", RunPoolCommand},
 };
 

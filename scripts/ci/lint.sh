@@ -18,8 +18,10 @@ check_tidy() {
   need "clang-tidy-$version" "run-clang-tidy-$version" "clang++-$version"
   echo "clang-tidy-$version"
   (cd "$top" && cmake --preset clang -DCMAKE_CXX_COMPILER="clang++-$version" -DKVPAGEFS_TESTS=OFF) >/dev/null
+  # Sources include what is generated from the messages.
+  cmake --build "$top/build-clang" --target meta/meta.pb.h fs/peer.pb.h >/dev/null
   local output status=0
-  output=$("run-clang-tidy-$version" -p "$top/build-clang" -j "$(nproc)" -quiet "^$top/(base|spill|meta|net|fs|tools)/" \
+  output=$("run-clang-tidy-$version" -p "$top/build-clang" -j "$(nproc)" -quiet "^$top/(base|daemon|spill|meta|net|fs|tools)/" \
     2>/dev/null) || status=$?
   # Only findings: not the command line of every file.
   grep -vE '^\[ *[0-9]+/[0-9]+\]|^clang-tidy-|^$' <<<"$output" || true
