@@ -90,10 +90,9 @@ void Promoter::ReadFromPeer(const Page& page, const std::shared_ptr<Arriving>& a
     Flight& flight = flights_.find(page.id.value)->second;
     flight.remote = true;
     read.deadline_ns = flight.deadline_ns;
-    const auto ours = std::stable_partition(flight.waiters.begin(), flight.waiters.end(),
-                                            [](const Waiter& waiter) { return !waiter.request.for_peer; });
-    peers.assign(std::make_move_iterator(ours), std::make_move_iterator(flight.waiters.end()));
-    flight.waiters.erase(ours, flight.waiters.end());
+    std::vector<Waiter> ours;
+    for (Waiter& waiter : flight.waiters) (waiter.request.for_peer ? peers : ours).push_back(std::move(waiter));
+    flight.waiters = std::move(ours);
   }
   for (const Waiter& peer : peers) peer.answer(ErrorCode::kNotFound);
   if (parts_.remote == nullptr) return Fail(page.id, ErrorCode::kNotFound);

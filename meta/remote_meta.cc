@@ -61,6 +61,7 @@ void RemoteMeta::State::ForgetLocked(PageId id) {
   cache.Erase(id);
   held.erase(id.value);
   seen.Erase(id);
+  news.Gone(id);
 }
 
 const CachedPage* RemoteMeta::State::LocalLocked(PageId id) const {
@@ -95,6 +96,15 @@ EntryInfo RemoteMeta::State::Learn(const wire::EntryReply& reply, const NameRef&
     (void)cache.Put({page, std::move(name), {}, CachedPage::State::kPublished, session});
   }
   return page;
+}
+
+void RemoteMeta::State::LearnFacts(const PageInfo& page, uint64_t asked_at) {
+  MutexLock lock(mutex);
+  CachedPage* known = cache.Change(page.id);
+  if (known == nullptr || known->local()) return;
+  known->page = page;
+  if (news.Ask(page.id, asked_at) != PageNews::Since::kNothing) known->session = 0;
+  news.Changed(page.id);
 }
 
 void RemoteMeta::State::Forget(PageId id) {

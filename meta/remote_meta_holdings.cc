@@ -24,8 +24,11 @@ void RemoteMeta::DropPages(std::span<const PageId> pages, Completion<std::vector
     for (const PageId id : pages) {
       const CachedPage* page = state_->cache.Find(id);
       if (page != nullptr && page->local()) names->push_back(page->name);
-      if (page == nullptr || !page->local()) gone.push_back({id, kNoTier, nullptr});
-      state_->ForgetLocked(id);
+      if (page == nullptr || !page->local()) {
+        gone.push_back({id, kNoTier, nullptr});
+      } else {
+        state_->ForgetLocked(id);
+      }
     }
   }
   if (gone.empty()) return done(std::move(*names));
@@ -45,6 +48,7 @@ void RemoteMeta::State::Tell(std::vector<Change> more) {
     MutexLock lock(mutex);
     for (const Change& change : more) {
       if (change.tiers != kNoTier) held[change.id.value].tiers = change.tiers;
+      if (change.tiers == kNoTier) ForgetLocked(change.id);
     }
     // Of pages that it does not know yet the service hears when they are published.
     std::erase_if(more, [this](const Change& change)

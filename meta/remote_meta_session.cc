@@ -45,11 +45,16 @@ void RemoteMeta::Start(NodeSide node, const std::vector<HeldPage>& held) {
 }
 
 void RemoteMeta::Stop() {
+  std::vector<State::Change> untold;
   {
     MutexLock lock(state_->mutex);
     state_->stopped = true;
     state_->link = nullptr;
+    untold = std::exchange(state_->changes, {});
     while (state_->beating) state_->beat_over.WaitFor(state_->mutex, std::chrono::seconds(1));
+  }
+  for (const State::Change& change : untold) {
+    if (change.done) change.done(ErrorCode::kUnavailable);
   }
   state_->client.reset();
 }
@@ -204,6 +209,7 @@ void RemoteMeta::State::Revoke(const wire::RevokeRequest& request) {
       // What is kept is good for a description only.
       if (CachedPage* page = cache.Change(PageId{id}); page != nullptr && !page->local()) page->session = 0;
       seen.Erase(PageId{id});
+      news.Changed(PageId{id});
     }
     for (const uint64_t id : request.gone()) {
       gone.push_back(PageId{id});
@@ -214,19 +220,19 @@ void RemoteMeta::State::Revoke(const wire::RevokeRequest& request) {
 }
 
 void RemoteMeta::State::SendUnsent() {
-  std::vector<std::pair<CachedPage, bool>> unsent;
+  std::vector<CachedPage> unsent;
   {
     MutexLock lock(mutex);
     if (link == nullptr) return;
     for (const PageId id : cache.Unsent()) {
       CachedPage page = *cache.Find(id);
       page.state = CachedPage::State::kPublished;
-      unsent.emplace_back(std::move(page), false);
+      unsent.push_back(std::move(page));
     }
   }
-  for (const auto& [page, exclusive] : unsent) {
-    SendPublish(page, exclusive,
-                [this, page = page](const Result<Namespace::Outcome>& outcome) { Republished(page, outcome); });
+  for (const CachedPage& page : unsent) {
+    SendPublish(page, /*exclusive=*/false,
+                [this, page](const Result<Namespace::Outcome>& outcome) { Republished(page, outcome); });
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/mutex.h"
 #include "meta/name_cache.h"
+#include "meta/page_news.h"
 #include "meta/remote_meta.h"
 #include "meta/seen_pages.h"
 #include "meta/wire.h"
@@ -61,6 +62,8 @@ struct RemoteMeta::State final : RpcHandler, std::enable_shared_from_this<Remote
   Result<EntryInfo> OfflineLocked(NameView name) const KVP_REQUIRES(mutex);
   // Notes what the service said. `name`: as asked; empty when the reply has it.
   EntryInfo Learn(const wire::EntryReply& reply, const NameRef& name);
+  // Notes the answer to a change of its facts.
+  void LearnFacts(const PageInfo& page, uint64_t asked_at);
   void Forget(PageId id);
   // Answers when the addresses of all these nodes are known.
   void AnswerReplicas(Replicas replicas, const Completion<Replicas>& done);
@@ -70,7 +73,14 @@ struct RemoteMeta::State final : RpcHandler, std::enable_shared_from_this<Remote
   Namespace::Outcome PutLocalLocked(NameView name, const PageInfo& page, const Xattrs& xattrs, CachedPage::State state)
       KVP_REQUIRES(mutex);
   void SendPublish(const CachedPage& page, bool exclusive, Completion<Namespace::Outcome> done);
-  Namespace::Outcome LearnPublished(const CachedPage& page, const wire::OutcomeReply& reply);
+  Namespace::Outcome LearnPublished(const CachedPage& page, const wire::OutcomeReply& reply, uint64_t asked_at);
+  // The answer to a change said that the page has this name. Such an answer may have waited for other nodes: what came
+  // since the question was asked is newer.
+  void NoteNameLocked(const PageInfo& page, NameRef name, uint64_t asked_at) KVP_REQUIRES(mutex);
+  uint64_t Now() const {
+    MutexLock lock(mutex);
+    return news.now();
+  }
 
   // remote_meta_session.cc
   void OnUp(const std::shared_ptr<RpcLink>& up) override;
@@ -120,6 +130,7 @@ struct RemoteMeta::State final : RpcHandler, std::enable_shared_from_this<Remote
   CondVar beat_over;
   uint64_t beats_sent KVP_GUARDED_BY(mutex) = 0;
   NameCache cache KVP_GUARDED_BY(mutex);
+  PageNews news KVP_GUARDED_BY(mutex);
   SeenPages seen KVP_GUARDED_BY(mutex);
   // Pages that the service knows, or is to know, to be here; of those told in this session it tells the changes.
   struct Holding {

@@ -59,34 +59,52 @@ void RemoteMeta::State::SendPublish(const CachedPage& page, bool exclusive, Comp
   ToWire(page.page, request.mutable_page());
   ToWire(page.xattrs, request.mutable_xattrs());
   request.set_exclusive(exclusive);
+  uint64_t asked_at = 0;
   {
     MutexLock lock(mutex);
     request.set_tiers(TiersLocked(page.page.id));
+    asked_at = news.now();
   }
   Call<wire::OutcomeReply>(
-      MetaMethod::kPublish, request, [this, page, done = std::move(done)](const Result<wire::OutcomeReply>& reply) {
-        if (reply.ok()) return done(LearnPublished(page, *reply));
+      MetaMethod::kPublish, request,
+      [this, page, exclusive, asked_at, done = std::move(done)](const Result<wire::OutcomeReply>& reply) {
+        if (reply.ok()) return done(LearnPublished(page, *reply, asked_at));
         if (reply.code() != ErrorCode::kUnavailable) return done(reply.error());
-        Namespace::Outcome outcome;
+        Result<Namespace::Outcome> outcome = ErrorCode::kExists;
         {
           MutexLock lock(mutex);
-          outcome =
-              PutLocalLocked({page.name.parent, page.name.name}, page.page, page.xattrs, CachedPage::State::kUnsent);
+          const NameView name{page.name.parent, page.name.name};
+          if (!exclusive || !OfflineLocked(name).ok()) {
+            outcome = PutLocalLocked(name, page.page, page.xattrs, CachedPage::State::kUnsent);
+          }
         }
         done(std::move(outcome));
       });
 }
 
-Namespace::Outcome RemoteMeta::State::LearnPublished(const CachedPage& page, const wire::OutcomeReply& reply) {
+Namespace::Outcome RemoteMeta::State::LearnPublished(const CachedPage& page, const wire::OutcomeReply& reply,
+                                                     uint64_t asked_at) {
   Namespace::Outcome outcome = FromWire(reply);
+  if (outcome.page.id != page.page.id) LearnFacts(outcome.page, asked_at);
   MutexLock lock(mutex);
   cache.Erase(page.page.id);
   if (outcome.dropped) ForgetLocked(*outcome.dropped);
   if (outcome.page.id != page.page.id) return outcome;
+  if (news.Ask(page.page.id, asked_at) == PageNews::Since::kGone) return outcome;
   const uint8_t tiers = TiersLocked(page.page.id);
   held[page.page.id.value] = {tiers, session};
-  (void)cache.Put({outcome.page, page.name, {}, CachedPage::State::kPublished, session});
+  NoteNameLocked(outcome.page, page.name, asked_at);
   return outcome;
+}
+
+void RemoteMeta::State::NoteNameLocked(const PageInfo& page, NameRef name, uint64_t asked_at) {
+  const PageNews::Since since = news.Ask(page.id, asked_at);
+  news.Changed(page.id);
+  if (since == PageNews::Since::kGone || !RegisteredLocked(page.id)) return cache.Erase(page.id);
+  // Good for a description, until the next look-up has asked.
+  const uint64_t trusted = since == PageNews::Since::kNothing ? session : 0;
+  if (trusted == 0 && cache.Find(page.id) != nullptr) return;
+  (void)cache.Put({page, std::move(name), {}, CachedPage::State::kPublished, trusted});
 }
 
 void RemoteMeta::Rename(NameView from, NameView to, Namespace::RenameMode mode, Completion<Namespace::Outcome> done) {
@@ -113,7 +131,7 @@ void RemoteMeta::Rename(NameView from, NameView to, Namespace::RenameMode mode, 
   request.set_no_replace(mode == Namespace::RenameMode::kNoReplace);
   state_->Call<wire::OutcomeReply>(
       MetaMethod::kRename, request,
-      [state = state_, old_name = NameRef{from.parent, std::string(from.name)},
+      [state = state_, asked_at = state_->Now(), old_name = NameRef{from.parent, std::string(from.name)},
        new_name = NameRef{to.parent, std::string(to.name)},
        done = std::move(done)](const Result<wire::OutcomeReply>& reply) {
         if (!reply.ok()) return done(reply.error());
@@ -123,10 +141,7 @@ void RemoteMeta::Rename(NameView from, NameView to, Namespace::RenameMode mode, 
           const auto dir = state->cache.FindDir(NameView{old_name.parent, old_name.name});
           if (!outcome.page.id.valid() && dir) state->cache.PutDir(*dir, new_name, 0);
           if (outcome.dropped) state->ForgetLocked(*outcome.dropped);
-          state->cache.Erase(outcome.page.id);
-          if (state->RegisteredLocked(outcome.page.id)) {
-            (void)state->cache.Put({outcome.page, new_name, {}, CachedPage::State::kPublished, state->session});
-          }
+          if (outcome.page.id.valid()) state->NoteNameLocked(outcome.page, new_name, asked_at);
         }
         done(std::move(outcome));
       });
@@ -134,12 +149,16 @@ void RemoteMeta::Rename(NameView from, NameView to, Namespace::RenameMode mode, 
 
 void RemoteMeta::Unlink(NameView name, Completion<PageInfo> done) {
   std::optional<PageInfo> local;
+  bool unsent = false;
   {
     MutexLock lock(state_->mutex);
     const CachedPage* page = state_->cache.Find(name);
     if (page != nullptr && page->local()) local = page->page;
-    if (local) state_->cache.Erase(local->id);
+    unsent = local && page->state == CachedPage::State::kUnsent;
+    if (local) state_->ForgetLocked(local->id);
   }
+  // Its publication may be under way: told behind it that there is no copy, the service lets go of the name.
+  if (unsent) state_->Tell({{local->id, kNoTier, nullptr}});
   if (local) return done(*local);
   wire::NameRequest request;
   ToWire(name, request.mutable_name());
@@ -198,11 +217,14 @@ void RemoteMeta::ChangePage(PageId id, const AttributeChange& change, Completion
   if (local) return done(*local);
   wire::ChangeRequest request;
   ToWire(change, id.value, &request);
-  state_->Call<wire::EntryReply>(MetaMethod::kChangePage, request,
-                                 [state = state_, done = std::move(done)](const Result<wire::EntryReply>& reply) {
-                                   if (!reply.ok()) return done(reply.error());
-                                   done(std::get<PageInfo>(state->Learn(*reply, {})));
-                                 });
+  state_->Call<wire::EntryReply>(
+      MetaMethod::kChangePage, request,
+      [state = state_, asked_at = state_->Now(), done = std::move(done)](const Result<wire::EntryReply>& reply) {
+        if (!reply.ok()) return done(reply.error());
+        const PageInfo page = FromWire(reply->page());
+        state->LearnFacts(page, asked_at);
+        done(page);
+      });
 }
 
 void RemoteMeta::ChangeDir(DirId id, const AttributeChange& change, Completion<DirInfo> done) {
@@ -226,15 +248,21 @@ void RemoteMeta::SetPin(PageId id, Pin pin, Completion<void> done) {
   wire::PinRequest request;
   request.set_id(id.value);
   request.set_pin(static_cast<uint32_t>(pin));
-  state_->Call<wire::Empty>(MetaMethod::kSetPin, request,
-                            [state = state_, id, pin, done = std::move(done)](const Result<wire::Empty>& reply) {
-                              if (!reply.ok()) return done(reply.error());
-                              {
-                                MutexLock lock(state->mutex);
-                                if (CachedPage* page = state->cache.Change(id)) page->page.pin = pin;
-                              }
-                              done({});
-                            });
+  state_->Call<wire::Empty>(
+      MetaMethod::kSetPin, request,
+      [state = state_, id, pin, asked_at = state_->Now(), done = std::move(done)](const Result<wire::Empty>& reply) {
+        if (!reply.ok()) return done(reply.error());
+        {
+          MutexLock lock(state->mutex);
+          CachedPage* page = state->cache.Change(id);
+          if (page != nullptr && !page->local()) {
+            page->page.pin = pin;
+            if (state->news.Ask(id, asked_at) != PageNews::Since::kNothing) page->session = 0;
+            state->news.Changed(id);
+          }
+        }
+        done({});
+      });
 }
 
 void RemoteMeta::SetXattr(uint64_t id, std::string_view key, std::string_view value, Namespace::XattrMode mode,
