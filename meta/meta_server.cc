@@ -69,7 +69,11 @@ Result<std::unique_ptr<MetaServer>> MetaServer::Open(const Options& options, con
   return std::unique_ptr<MetaServer>(new MetaServer(std::move(state)));
 }
 
-MetaServer::~MetaServer() { (void)state_->SaveFiles(); }
+MetaServer::~MetaServer() {
+  (void)state_->SaveFiles();
+  // Its last answers use the rest.
+  state_->meta.reset();
+}
 
 void MetaServer::OnUp(const std::shared_ptr<RpcLink>& link) { link->set_context(std::make_shared<State::LinkInfo>()); }
 

@@ -79,9 +79,9 @@ void MetaServer::State::GetXattrs(const wire::IdRequest& request, Call* call) {
 
 void MetaServer::State::Sync(const wire::Empty& /*request*/, Call* call) {
   auto reply = std::make_shared<RpcReply>(std::move(call->reply));
-  // On a thread of the names' own, which may wait.
-  meta->Sync([self = shared_from_this(), reply](const Status& names) {
-    const Status deletions = self->SaveFiles();
+  // On a thread of the names' own, which may wait, and ends before this does.
+  meta->Sync([this, reply](const Status& names) {
+    const Status deletions = SaveFiles();
     if (names.ok() && deletions.ok()) {
       reply->Ok({});
     } else {
