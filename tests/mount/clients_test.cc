@@ -34,7 +34,9 @@ std::string SglangName(uint64_t number) {
 
 class Clients : public NodeTest {
  protected:
-  void SetUp() override { StartNode({.memory = "512MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0}); }
+  void SetUp() override {
+    StartNode({.memory = "512MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  }
 
   // Temporary name, O_EXCL or O_TRUNC, one write or 1 MiB pieces, rename.
   void Publish(const std::string& final_path, const std::string& page, int flags, size_t piece_bytes) {

@@ -109,7 +109,8 @@ TEST_F(DaemonFaults, SecondOnABusyMountPointIsRefused) {
 
 // 64 descriptors in all: many names and many open files need none of their own.
 TEST_F(DaemonFaults, FewFileDescriptors) {
-  StartRealNode({.memory = "128MiB", .source = "", .arguments = {"--threads", "4"}, .mount_point = "", .max_open_files = 64});
+  StartRealNode(
+      {.memory = "128MiB", .source = "", .arguments = {"--threads", "4"}, .mount_point = "", .max_open_files = 64});
   KVP_RETURN_IF_NOT_RUNNING();
   constexpr int kNames = 10'000;
   for (int i = 0; i < kNames; ++i) ASSERT_EQ(WriteFile(Path("f" + std::to_string(i)), "content"), 0) << i;
@@ -138,7 +139,8 @@ TEST_F(DaemonFaults, FewFileDescriptors) {
 TEST_F(DaemonFaults, SeveralNodes) {
   StartRealNode();
   KVP_RETURN_IF_NOT_RUNNING();
-  NodeProcess other(test_options_, {.memory = "32MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
+  NodeProcess other(test_options_,
+                    {.memory = "32MiB", .source = "", .arguments = {}, .mount_point = "", .max_open_files = 0});
   ASSERT_EQ(other.Start(), "");
   ASSERT_EQ(WriteFile(Path("page"), "one"), 0);
   ASSERT_EQ(WriteFile(other.Path("page"), "two"), 0);

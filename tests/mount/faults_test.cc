@@ -146,7 +146,11 @@ TEST_F(WriterFaults, UnrelatedChildDoesNotPublish) {
 
 // A process that waits on the mount dies at once: here a writer that waits for space that readers hold.
 TEST_F(WriterFaults, WaitingWriterCanBeKilled) {
-  StartRealNode({.memory = "16MiB", .source = "", .arguments = {"--space-wait", "999ms"}, .mount_point = "", .max_open_files = 0});
+  StartRealNode({.memory = "16MiB",
+                 .source = "",
+                 .arguments = {"--space-wait", "999ms"},
+                 .mount_point = "",
+                 .max_open_files = 0});
   KVP_RETURN_IF_NOT_RUNNING();
   std::vector<Fd> held = HoldEverything();
   // A busy machine delays any one of them; all of them only waiting for the deadline would.

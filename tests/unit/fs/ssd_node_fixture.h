@@ -46,7 +46,7 @@ class SsdNodeTest : public NodeTest {
     NodeTest::SetUp();
   }
   // Before its directory goes: a node that cannot write what is dirty takes its time to stop.
-  void TearDown() override { node_.reset(); }
+  ~SsdNodeTest() override { node_.reset(); }
   Tiering& tiering() { return *state().tiering; }
 
   // A published page that is to be written to SSD, as a close makes it.
