@@ -140,7 +140,7 @@ class RpcClient {
   };
   static std::unique_ptr<RpcClient> Start(NetThreads* threads, const Options& options, RpcHandler* handler, Log log);
   virtual ~RpcClient() = default;  // closes the link, and returns when no callback runs any more
-  // Null while there is none.
+  // Null while there is none; a new one is seen when OnUp has returned, so calls made there come first.
   virtual std::shared_ptr<RpcLink> link() const = 0;
   // Why there is no link: the last failure; empty when there is one.
   virtual std::string problem() const = 0;

@@ -124,8 +124,6 @@ std::shared_ptr<Link> MakeLink(const Shared& self, Socket socket) {
   std::shared_ptr<Link> link = Link::Make(std::move(parts));
   if (link == nullptr) return nullptr;
   self->up = true;
-  self->SetLink(link);
-  self->log.Info("{}: connected to {}", self->options.identity.service, link->peer());
   return link;
 }
 
@@ -133,7 +131,10 @@ std::shared_ptr<Link> MakeLink(const Shared& self, Socket socket) {
 asio::awaitable<void> Serve(Shared self, Socket socket) {
   std::shared_ptr<Link> link = MakeLink(self, std::move(socket));
   if (link == nullptr) co_return;
+  self->log.Info("{}: connected to {}", self->options.identity.service, link->peer());
+  // Others get to see it when OnUp has made its calls.
   link->Start();
+  if (self->up) self->SetLink(std::exchange(link, nullptr));
   link = nullptr;
   while (self->up) {
     self->wake.expires_at(asio::steady_timer::time_point::max());
