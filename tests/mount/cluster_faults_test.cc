@@ -11,8 +11,10 @@ namespace {
 
 class ClusterFaults : public ClusterTest {
  protected:
+  ClusterFaults() { timeout_ms_ = 2'000; }
+
   // Of any test here; how long a failure takes is said by the time-outs.
-  static constexpr double kDeadlineSeconds = 20;
+  static constexpr double kDeadlineSeconds = 60;
 
   bool EventuallyHas(size_t node, size_t begin, size_t end) {
     return WaitUntil(
@@ -91,7 +93,7 @@ TEST_F(ClusterFaults, WithItsStoreNothingDeletedComesBack) {
   StartCluster(0);
   KVP_RETURN_IF_NOT_RUNNING();
   meta_ = std::make_unique<MetaProcess>(
-      test_options_, std::vector<std::string>{"--heartbeat", "100ms", "--node-timeout", "1s", "--state-dir",
+      test_options_, std::vector<std::string>{"--heartbeat", "200ms", "--node-timeout", "2s", "--state-dir",
                                               scratch_.path() + "/meta"});
   ASSERT_EQ(meta_->Start(), "");
   StartNode(0, SsdArguments(0));
