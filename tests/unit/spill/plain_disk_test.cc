@@ -38,12 +38,12 @@ TEST(PlainDisk, ThreadsWorkSideBySide) {
   ASSERT_TRUE(disk.ok());
   const Result<SsdDisk::FileId> file = (*disk)->Open(RegionName(1), kMiB);
   ASSERT_TRUE(file.ok());
-  Memory memory(kBlockBytes);
+  Memory memory(3 * kBlockBytes);
   Answers answers;
   std::atomic<int> inside = 0;
   std::vector<SsdDisk::Io> batch;
   for (int i = 0; i < 3; ++i) {
-    batch.push_back(MakeIo(SsdDisk::IoKind::kRead, {*file, 0}, {memory.Piece(0, kBlockBytes)}));
+    batch.push_back(MakeIo(SsdDisk::IoKind::kRead, {*file, 0}, {memory.Piece(i * kBlockBytes, kBlockBytes)}));
     batch.back().done = [&, done = answers.Expect()](const Status& status) {
       ++inside;
       if (WaitUntil([&] { return inside.load() == 3; })) done(status);
