@@ -172,6 +172,8 @@ Result<std::unique_ptr<Node>> Node::Create(const Options& options, Log log) {
 }
 
 void Node::EndSession() {
+  // What waits for other nodes is answered while there is somebody to answer to.
+  if (state_->cluster_parts != nullptr) state_->cluster_parts->Stop();
   for (FileHandle* handle : state_->file_handles.TakeAll()) CloseHandle(*state_, handle);
   for (DirHandle* handle : state_->dir_handles.TakeAll()) delete handle;
   for (const auto& file : state_->retries.Expire(INT64_MAX)) ReleaseHandle(*state_, file);

@@ -15,7 +15,7 @@ class Node {
   // Maps the segment, opens the state directory. Errors are those of Segment::Map and EmbeddedMeta::Open.
   static Result<std::unique_ptr<Node>> Create(const Options& options, Log log);
   ~Node();
-  // No request comes any more: closes what the kernel still had open. Called by the session.
+  // No request comes any more: leaves the cluster, and closes what the kernel still had open. Called by the session.
   void EndSession();
 
   struct State;

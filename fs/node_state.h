@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -46,6 +47,8 @@ struct Node::State final : MemoryTier::Listener {
   // These pages have no copy on this node any more: their names go.
   void OnLost(std::span<const PageId> pages);
 
+  // Of FUSE, where late answers go: destroyed when nothing of the node runs any more.
+  std::vector<std::shared_ptr<void>> ended_sessions;
   const Options options;
   const Log log;
   SystemClock clock;

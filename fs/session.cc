@@ -217,7 +217,8 @@ Session::~Session() {
   node.locks.Clear(ErrorCode::kNoLocks);
   state_->node->EndSession();
   state_->Unmount();
-  fuse_session_destroy(state_->session);
+  // Requests that wait for the network or the disk are still answered, on threads of the node's.
+  node.ended_sessions.emplace_back(state_->session, fuse_session_destroy);
 }
 
 bool Session::WaitUntilReady(int64_t timeout_ms) {
