@@ -60,8 +60,8 @@ struct RemoteMeta::State final : RpcHandler, std::enable_shared_from_this<Remote
   void ForgetLocked(PageId id) KVP_REQUIRES(mutex);
   bool Temporary(NameView name) const;
   Result<EntryInfo> OfflineLocked(NameView name) const KVP_REQUIRES(mutex);
-  // Notes what the service said. `name`: as asked; empty when the reply has it.
-  EntryInfo Learn(const wire::EntryReply& reply, const NameRef& name);
+  // Notes what the service said. `asked`: for which name; empty when the reply has it.
+  EntryInfo Learn(const wire::EntryReply& reply, const NameRef& asked);
   // Notes the answer to a change of its facts.
   void LearnFacts(const PageInfo& page, uint64_t asked_at);
   void Forget(PageId id);
@@ -70,7 +70,7 @@ struct RemoteMeta::State final : RpcHandler, std::enable_shared_from_this<Remote
 
   // remote_meta_writes.cc
   // A name that only this node knows from now on.
-  Namespace::Outcome PutLocalLocked(NameView name, const PageInfo& page, const Xattrs& xattrs, CachedPage::State state)
+  Namespace::Outcome PutLocalLocked(NameView name, const PageInfo& page, const Xattrs& xattrs, CachedPage::State as)
       KVP_REQUIRES(mutex);
   void SendPublish(const CachedPage& page, bool exclusive, Completion<Namespace::Outcome> done);
   Namespace::Outcome LearnPublished(const CachedPage& page, const wire::OutcomeReply& reply, uint64_t asked_at);

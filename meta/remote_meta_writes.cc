@@ -143,7 +143,7 @@ void RemoteMeta::Rename(NameView from, NameView to, Namespace::RenameMode mode, 
           if (outcome.dropped) state->ForgetLocked(*outcome.dropped);
           if (outcome.page.id.valid()) state->NoteNameLocked(outcome.page, new_name, asked_at);
         }
-        done(std::move(outcome));
+        done(outcome);
       });
 }
 

@@ -62,8 +62,8 @@ void ReadRecords(const std::string& path, const std::function<void(PageId)>& vis
     file.read(buffer.data(), buffer.size());
     const auto got = static_cast<size_t>(file.gcount());
     for (size_t at = 0; at + kRecordBytes <= got; at += kRecordBytes) {
-      const std::string_view id(buffer.data() + at, 8);
-      if (GetNumber(buffer.data() + at + 8) == ChecksumOf(id)) visit(PageId{GetNumber(id.data())});
+      const char* const id = buffer.data() + at;
+      if (GetNumber(id + 8) == ChecksumOf({id, 8})) visit(PageId{GetNumber(id)});
     }
   }
 }
