@@ -70,9 +70,16 @@ void SetPinOf(fuse_req_t req, fuse_ino_t ino, std::string_view word) {
     return;
   }
   const PageId id{MetaId(node, ino)};
-  node.meta->SetPin(id, *pin, [req, id, pin](const Status& status) {
-    if (status.ok()) (void)NodeOf(req).tier->SetPin(id, *pin);
-    if (status.ok()) NodeOf(req).tiering->SetPin(id, *pin);
+  // Before the names know: from here on it is not evicted.
+  const bool in_memory = node.tier->SetPin(id, *pin).ok();
+  node.meta->SetPin(id, *pin, [req, id, pin, in_memory](const Status& status) {
+    Node::State& at = NodeOf(req);
+    if (!status.ok()) return ReplyStatus(req, status);
+    // Evicted a moment ago, its name about to go.
+    if (!in_memory && at.cluster == nullptr && !at.tiering->OnSsd(id)) return ReplyError(req, ErrorCode::kNotFound);
+    // It may have come into memory meanwhile.
+    if (!in_memory) (void)at.tier->SetPin(id, *pin);
+    at.tiering->SetPin(id, *pin);
     ReplyStatus(req, status);
   });
 }

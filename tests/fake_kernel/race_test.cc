@@ -84,6 +84,15 @@ TEST_F(RaceTest, CreateOfANameThatHasAPage) {
   me_.Release(file);
 }
 
+// A pin that was granted holds: the page must not have been evicted just before.
+TEST_F(RaceTest, PinOfAPageThatIsBeingEvicted) {
+  ASSERT_EQ(other_.Put("a", "one").error, 0);
+  const uint64_t node = me_.Lookup("a").node();
+  EXPECT_EQ(me_.Setxattr(node, "user.kvpagefs.pin", "soft"), 0);
+  ASSERT_TRUE(state().tier->Remove(PageId{node}).ok());
+  EXPECT_EQ(me_.Setxattr(node, "user.kvpagefs.pin", "hard"), ENOENT);
+}
+
 TEST_F(RaceTest, CreateOfANameWhosePageIsDeleted) {
   ASSERT_EQ(other_.Put("a", "one").error, 0);
   racing_->AfterLookup([this] { EXPECT_EQ(other_.Unlink("a"), 0); });

@@ -131,7 +131,8 @@ TEST_F(RemoteMetaOfflineTest, UnlinkedWhileItIsSent) {
   EXPECT_EQ(a_.Unlink("x")->id, x.id);
   service_.counting().Release();
   a_.WaitUntilTold();
-  EXPECT_EQ(b_.Find("x"), PageId{});
+  // Its publication is taken back when it is answered.
+  EXPECT_TRUE(WaitFor([&] { return b_.Find("x") == PageId{}; }));
   EXPECT_EQ(a_.Find("x"), PageId{}) << "R1";
 }
 
