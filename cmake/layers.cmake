@@ -21,6 +21,14 @@ function(kvpagefs_precompile target)
     <string> <string_view> <thread> <utility> <variant> <vector> <fmt/format.h> <absl/container/flat_hash_map.h> ${ARGN})
 endfunction()
 
+# Names live long between what requests need for a moment; one size class each keeps them from cutting up the heap.
+# The sanitizers bring an allocator of their own.
+function(kvpagefs_daemon_heap target)
+  if(NOT CMAKE_CXX_FLAGS MATCHES "fsanitize")
+    target_link_libraries(${target} PRIVATE PkgConfig::jemalloc)
+  endif()
+endfunction()
+
 function(kvpagefs_layer name)
   cmake_parse_arguments(arg "" "" "SOURCES;LAYERS;LIBRARIES" ${ARGN})
   add_library(kvpagefs_${name} STATIC ${arg_SOURCES})

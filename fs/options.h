@@ -67,7 +67,8 @@ struct Options {
   uint32_t net_threads = 2;
 
   // Kernel.
-  int64_t attr_timeout_ms = 1000;  // how long the kernel may answer from its attribute cache; names: 60 times as long
+  int64_t attr_timeout_ms =
+      1000;  // how long the kernel may answer from its attribute cache; names: 60 times as long, in a cluster as long
   uint64_t readahead_bytes = uint64_t{1} << 20;
   ReadPath read_path = ReadPath::kAuto;
   uint32_t threads = 0;  // FUSE workers; 0: one a core, at least 2

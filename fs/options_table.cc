@@ -188,7 +188,8 @@ constexpr std::array kTable = {
               [](Text text, Options* to) { return StoreNetThreads(text, &to->net_threads); },
               [](const Options& from) { return fmt::format("{}", from.net_threads); }},
     OptionRow{"attr-timeout", Kind::kValue, "TIME", "1s",
-              "how long the kernel may answer stat from its cache; names it may keep 60 times as long",
+              "how long the kernel may answer stat from its cache; names it may keep 60 times as long, in a cluster "
+              "just as long",
               [](Text text, Options* to) { return Store(ParseTime(text, {0, 3'600'000}), &to->attr_timeout_ms); },
               [](const Options& from) { return ExactTime(from.attr_timeout_ms); }},
     OptionRow{"readahead", Kind::kValue, "SIZE", "1MiB", "how far the kernel reads ahead through its page cache",

@@ -80,7 +80,7 @@ void RemotePages::TryNext(const std::shared_ptr<Search>& search) {
   read.page = search->read.page;
   read.into = search->pieces;
   read.keep = search->read.keep;
-  // The last one has all the time that there is.
+  // All the time that there is goes to the last one, of which the service has no more to tell.
   read.timeout_ms =
       search->left.empty() && search->asked_anew ? left_ms : std::min(left_ms, std::max(kMinAttemptMs, left_ms / 2));
   read.done = [this, search, node](const Status& status) { Arrived(search, node, status); };

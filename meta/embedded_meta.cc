@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "meta/embedded_state.h"
+#include "meta/page_counter.h"
 
 namespace kvpagefs {
 namespace {
@@ -14,16 +15,6 @@ constexpr std::chrono::seconds kFlushLimit{10};
 constexpr size_t kWalkEntries = 512;
 // Page ids are reserved on disk so many at a time; the next block when half of one is used.
 constexpr uint64_t kPageIdBlock = uint64_t{1} << 20;
-// Seconds since 2024 give the high bits of the first id: a restart without memory of the last run, or one whose
-// reservations could not be written, starts above all ids of that run unless it gave out 65,536 a second all the time.
-constexpr int64_t kIdEpochSeconds = 1'704'067'200;
-constexpr int kIdsPerSecondBits = 16;
-constexpr uint64_t kMaxClockSeconds = uint64_t{1} << 31;
-
-uint64_t FirstIdByClock(int64_t wall_ns) {
-  const int64_t seconds = wall_ns / 1'000'000'000 - kIdEpochSeconds;
-  return std::min(static_cast<uint64_t>(std::max<int64_t>(seconds, 0)), kMaxClockSeconds) << kIdsPerSecondBits;
-}
 
 }  // namespace
 
@@ -66,7 +57,7 @@ EmbeddedMeta::EmbeddedMeta(std::unique_ptr<State> state) : state_(std::move(stat
 
 Result<std::unique_ptr<EmbeddedMeta>> EmbeddedMeta::Open(const Options& options, const Clock* clock, Log log) {
   auto state = std::make_unique<State>(options, clock, std::move(log));
-  uint64_t first_id = std::max<uint64_t>(FirstIdByClock(state->Now()), 1);
+  uint64_t first_id = std::max<uint64_t>(PageCounterByClock(state->Now()), 1);
   if (!options.state_dir.empty()) {
     LmdbStore::Options store_options;
     store_options.dir = options.state_dir;

@@ -2,20 +2,13 @@
 #include <algorithm>
 
 #include "meta/meta_server_state.h"
+#include "meta/page_counter.h"
 #include "meta/page_description.h"
 
 namespace kvpagefs {
 namespace {
 
-// As EmbeddedMeta: ids of an earlier life of the number that are not known here are below this.
-constexpr int64_t kIdEpochSeconds = 1'704'067'200;
-constexpr int kIdsPerSecondBits = 16;
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr int kAnnouncePiece = 256;
-
-uint64_t CounterByClock(int64_t wall_ns) {
-  return static_cast<uint64_t>(std::max<int64_t>(wall_ns / kNsPerSecond - kIdEpochSeconds, 0)) << kIdsPerSecondBits;
-}
 
 Error TooMany() { return {ErrorCode::kInvalid, "more than " + std::to_string(kMaxBatch) + " in one request"}; }
 
@@ -34,7 +27,7 @@ void MetaServer::State::JoinLocked(const wire::JoinRequest& request, Call* call)
   }
   // Nobody uses up all counters; what a damaged message says must not make ids of another node.
   const uint64_t first_counter =
-      std::min(std::max(nodes.FirstCounter(joined->number), CounterByClock(clock->WallNs())), kIdCounterMask);
+      std::min(std::max(nodes.FirstCounter(joined->number), PageCounterByClock(clock->WallNs())), kIdCounterMask);
   ForgetSessionLocked(joined->ended, call->link.get());
   auto* info = static_cast<LinkInfo*>(call->link->context().get());
   if (info->slot != joined->ended && nodes.IsAlive(info->slot)) {

@@ -30,7 +30,7 @@ Replicas ReplicasOf(const wire::EntryReply& reply, uint16_t own) {
   Replicas replicas;
   for (const wire::Replica& replica : reply.replicas()) {
     const auto node = static_cast<uint16_t>(replica.node());
-    if (node != own) replicas.push_back({node, static_cast<uint8_t>(replica.tiers() & kBothTiers)});
+    if (node != own) replicas.push_back({node, TiersFromWire(replica.tiers())});
   }
   return replicas;
 }
@@ -251,14 +251,21 @@ void RemoteMeta::List(DirId dir, uint64_t cursor, size_t max_entries, size_t max
 
 void RemoteMeta::Describe(PageId id, Completion<PageDescription> done) {
   PageDescription described;
+  bool known = false;
   {
     MutexLock lock(state_->mutex);
     const CachedPage* page = state_->cache.Find(id);
-    const auto path = page != nullptr ? state_->cache.PathOf(page->name) : std::nullopt;
-    // A temporary name means nothing after a restart.
-    if (path && page->state != CachedPage::State::kTemporary) described = {page->page, *path, page->xattrs};
+    known = page != nullptr || state_->held.contains(id.value);
+    described.page.id = id;
+    if (page != nullptr) {
+      described.page = page->page;
+      described.xattrs = page->xattrs;
+      // A temporary name means nothing after a restart: the page will have got another one, or is not wanted.
+      const bool temporary = page->state == CachedPage::State::kTemporary;
+      if (auto path = state_->cache.PathOf(page->name); path && !temporary) described.path = std::move(*path);
+    }
   }
-  if (described.path.empty()) return done(ErrorCode::kNotFound);
+  if (!known) return done(ErrorCode::kNotFound);
   done(std::move(described));
 }
 

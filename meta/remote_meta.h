@@ -68,7 +68,7 @@ class RemoteMeta final : public MetaClient, public Cluster {
   // True once the node has joined; false after `timeout_ms`, or when it is refused.
   bool WaitUntilJoined(int64_t timeout_ms);
 
-  // MetaClient. Describe answers before it returns.
+  // MetaClient. Describe answers before it returns, without a path when the name is temporary or not remembered.
   void Lookup(NameView name, Completion<EntryInfo> done) override;
   void FindPage(PageId id, Completion<PageInfo> done) override;
   void FindDir(DirId id, Completion<DirInfo> done) override;

@@ -3,24 +3,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "meta/page_description.h"
+#include "meta/page_counter.h"
 #include "meta/remote_meta_state.h"
 
 namespace kvpagefs {
 namespace {
 
-constexpr uint64_t kPageIdsPerSecondBits = 16;
-// Seconds since 2024, as the embedded service counts them.
-constexpr int64_t kIdEpochSeconds = 1'704'067'200;
 constexpr int64_t kMinHeartbeatMs = 10;
 constexpr int64_t kLookAgainNs = 100'000'000;
 constexpr uint64_t kBeatsAMemberList = 5;
 constexpr int64_t kMaxHeartbeatMs = 60'000;
-
-uint64_t FirstPageByClock(int64_t wall_ns) {
-  const int64_t seconds = wall_ns / 1'000'000'000 - kIdEpochSeconds;
-  return static_cast<uint64_t>(std::max<int64_t>(seconds, 1)) << kPageIdsPerSecondBits;
-}
 
 template <class Value>
 void RaiseTo(std::atomic<Value>* counter, Value least) {
@@ -37,7 +29,7 @@ void RemoteMeta::Start(NodeSide node, const std::vector<HeldPage>& held) {
     MutexLock lock(state_->mutex);
     for (const HeldPage& page : held) state_->held[page.id.value] = {page.tiers, 0};
   }
-  state_->next_page.store(FirstPageByClock(state_->clock->WallNs()));
+  state_->next_page.store(std::max<uint64_t>(PageCounterByClock(state_->clock->WallNs()), 1));
   RpcClient::Options client;
   client.addresses = state_->options.addresses;
   client.identity = {"meta", state_->options.secret};

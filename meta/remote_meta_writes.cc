@@ -334,7 +334,9 @@ void RemoteMeta::Announce(const PageDescription& described, Completion<Namespace
                                       if (!reply.ok()) return done(reply.error());
                                       if (reply->results_size() != 1) return done(ErrorCode::kInvalid);
                                       const wire::AnnounceResult& result = reply->results(0);
-                                      if (result.code() != 0) return done(static_cast<ErrorCode>(result.code() - 1));
+                                      if (const Status kept = FromResultCode(result.code()); !kept.ok()) {
+                                        return done(kept.error());
+                                      }
                                       done(FromWire(result.outcome()));
                                     });
 }

@@ -143,6 +143,23 @@ TEST_F(ClusterShare, PagesOnAnotherNodesSsd) {
   EXPECT_GT(Number(0, "fetches"), 0u) << "some came from its SSD";
 }
 
+// As engines write: the spiller comes by while the name is still a temporary one.
+TEST_F(ClusterShare, APageIsSpilledWhateverItsNameIs) {
+  StartCluster(0);
+  KVP_RETURN_IF_NOT_RUNNING();
+  StartNode(0, SsdArguments(0));
+  StartNode(1, {});
+  KVP_RETURN_IF_NOT_RUNNING();
+  ASSERT_EQ(Value(WriteFile(Path(0, "page.tmp.1"), MakePage(0, 1, kPageBytes))), "0");
+  ASSERT_TRUE(WaitUntil([&] { return Number(0, "ssd_pages") == 1; }, Seconds(60)));
+  ASSERT_EQ(Sys(rename(Path(0, "page.tmp.1").c_str(), Path(0, Name(0)).c_str())), 0);
+  EXPECT_EQ(Xattr(1, Name(0), "user.kvpagefs.replicas"), "n1:memory,n1:ssd");
+  KillNode(0);
+  StartNode(0, SsdArguments(0));
+  KVP_RETURN_IF_NOT_RUNNING();
+  EXPECT_TRUE(WaitUntil([&] { return CheckPage(0, Contents(Path(1, Name(0)))).empty(); }, Seconds(60)));
+}
+
 TEST_F(ClusterShare, AnEvictedCopyIsNotTheLastOne) {
   StartCluster(0);
   KVP_RETURN_IF_NOT_RUNNING();

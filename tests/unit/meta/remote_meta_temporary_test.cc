@@ -24,9 +24,10 @@ TEST_F(RemoteMetaTemporaryTest, OnlyThisNodeKnowsThem) {
   const PageInfo other = b_.Put("x.tmp1", 2);
   EXPECT_EQ(a_.Find("x.tmp1"), page.id);
   EXPECT_EQ(b_.Find("x.tmp1"), other.id);
-  EXPECT_EQ(ClientNode::Ask<PageDescription>([&](auto done) { a_->Describe(page.id, done); }).code(),
-            ErrorCode::kNotFound)
-      << "it means nothing after a restart";
+  const auto described = ClientNode::Ask<PageDescription>([&](auto done) { a_->Describe(page.id, done); });
+  ASSERT_TRUE(described.ok()) << "or it would never be written to SSD";
+  EXPECT_TRUE(testing::Same(described->page, page));
+  EXPECT_TRUE(described->path.empty()) << "it means nothing after a restart";
 }
 
 TEST_F(RemoteMetaTemporaryTest, ReplaceAndExclusive) {
